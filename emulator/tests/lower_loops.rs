@@ -191,3 +191,35 @@ fn loops_that_lanes_leave_at_different_times_are_not_unrolled_if_loads_wait_for_
     });
     assert_eq!(out[..40], sums.collect::<Vec<u32>>()[..]);
 }
+
+#[test]
+fn sums_in_shared_memory_are_loops_with_compare_and_swap() {
+    use trace_format::isa::{AtomOp, Op};
+    for (ty, reg, bytes, one) in [
+        ("f32", "%f", 4, "0f3F800000"),
+        ("f64", "%d", 8, "0d3FF0000000000000"),
+        ("f16x2", "%r", 4, "0x3C003C00"),
+    ] {
+        let bits = if ty == "f16x2" { "b32" } else { ty };
+        let round = if ty == "f16x2" { ".noftz" } else { "" };
+        let text = format!(
+            ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry kernel(.param .u64 p)\n{{\n\
+             .shared .align 8 .b8 s[16]; .reg .u64 %x; .reg .f32 %f<3>; .reg .f64 %d<3>; .reg .b32 %r<3>;\n\
+             ld.param.u64 %x, [p]; cvta.to.global.u64 %x, %x; mov.{bits} {reg}1, {one};\n\
+             st.shared.u64 [s+8], 0; bar.sync 0;\n\
+             atom.shared.add{round}.{ty} {reg}2, [s+8], {reg}1; bar.sync 0; red.shared.add{round}.{ty} [s+8], {reg}2;\n\
+             bar.sync 0; ld.shared.{bits} {reg}1, [s+8]; st.global.{bits} [%x], {reg}1; ret;\n}}\n"
+        );
+        let lowered = lower(&text, 255);
+        let swaps = lowered.kernel.insts.iter().filter(|i| matches!(i.op, Op::Atoms { op: AtomOp::Cas, .. }));
+        assert_eq!(swaps.count(), 2, "{ty}");
+        // 48 threads add ones, then what was there before: 48 + (0 + 1 + … + 47).
+        let got = run(&lowered, &[vec![0; bytes / 4]], &[], 1, 48);
+        let want: Vec<u32> = match ty {
+            "f32" => vec![1176.0f32.to_bits()],
+            "f64" => vec![1176.0f64.to_bits() as u32, (1176.0f64.to_bits() >> 32) as u32],
+            _ => vec![0x6498_6498],
+        };
+        assert_eq!(got, [want], "{ty}");
+    }
+}

@@ -4,15 +4,13 @@
 //! calls is a set of variables: calls are inlined, so arguments and results move by name. Vectors become
 //! one access of their whole width; elements narrower than a word are packed and unpacked.
 
-use trace_format::isa::{
-    AddrMode, AtomOp as MAtom, AtomTy, Bank, MemOrder as MOrder, MemWidth, Op, ReadOnly, Scale, Scope, space,
-};
+use trace_format::isa::{Bank, MemOrder as MOrder, MemWidth, Op, ReadOnly, Scale, Scope, space};
 
 use super::{Builder, Lowered};
 use crate::lower::vir::{Inst as VInst, Src, VOp, Val};
 use crate::ptx::{
-    Address, AddressBase, AtomOp, AtomicOp, CacheOp, Inst, LdOp, MemOrder, MemScope, Operand, ScalarType,
-    StOp, StateSpace, VarId, VarSpace,
+    Address, AddressBase, CacheOp, Inst, LdOp, MemOrder, MemScope, Operand, ScalarType, StOp, StateSpace,
+    VarId, VarSpace,
 };
 
 /// Address of a memory instruction: a base of one or two words and an offset.
@@ -498,84 +496,6 @@ impl Builder<'_> {
         });
         let merged = self.asm.prmt(old, Val::Imm(selector), words[0]);
         self.write_var(base + at / 4, merged);
-        Ok(())
-    }
-
-    /// `atom`, `red`.
-    pub(crate) fn atom(&mut self, inst: &Inst, op: AtomicOp, reduction: bool) -> Lowered {
-        let ty = match op.ty {
-            ScalarType::B32 | ScalarType::U32 => AtomTy::U32,
-            ScalarType::S32 => AtomTy::S32,
-            ScalarType::B64 | ScalarType::U64 => AtomTy::U64,
-            ScalarType::S64 => AtomTy::S64,
-            ScalarType::F32 => AtomTy::F32,
-            ScalarType::F64 => AtomTy::F64,
-            ScalarType::B16 | ScalarType::U16 => AtomTy::U16,
-            ScalarType::F16 => AtomTy::F16,
-            ScalarType::Bf16 => AtomTy::Bf16,
-            ScalarType::F16x2 => AtomTy::F16x2,
-            ScalarType::Bf16x2 => AtomTy::Bf16x2,
-            ScalarType::B128 => AtomTy::B128,
-            _ => return Err(self.unsupported(inst, "an atomic of this type")),
-        };
-        let address = self.memory_operand(inst, 0)?;
-        let op = AtomicOp { space: self.space_of(op.space, address), ..op };
-        let machine_op = match op.op {
-            AtomOp::And => MAtom::And,
-            AtomOp::Or => MAtom::Or,
-            AtomOp::Xor => MAtom::Xor,
-            AtomOp::Cas => MAtom::Cas,
-            AtomOp::Exch => MAtom::Exch,
-            AtomOp::Add => MAtom::Add,
-            AtomOp::Inc => MAtom::Inc,
-            AtomOp::Dec => MAtom::Dec,
-            AtomOp::Min => MAtom::Min,
-            AtomOp::Max => MAtom::Max,
-        };
-        let order = match op.order {
-            MemOrder::Acquire => MOrder::Acquire,
-            MemOrder::Release => MOrder::Release,
-            MemOrder::AcqRel | MemOrder::Sc => MOrder::AcqRel,
-            _ => MOrder::Strong,
-        };
-        let scope = scope_of(op.scope);
-        let mode = if op.space == StateSpace::Generic { AddrMode::Generic } else { AddrMode::Global };
-        let wide = match op.space {
-            StateSpace::Shared | StateSpace::SharedCluster => false,
-            StateSpace::Global | StateSpace::Generic => true,
-            _ => return Err(self.unsupported(inst, "an atomic on this space")),
-        };
-        let red = reduction && wide && machine_op != MAtom::Cas && machine_op != MAtom::Exch;
-        let machine = match (wide, red) {
-            (false, _) => Op::Atoms { op: machine_op, ty },
-            (true, false) => Op::Atomg { op: machine_op, ty, mode, order, scope },
-            (true, true) => Op::Red { op: machine_op, ty, mode, order, scope },
-        };
-        let place = self.place(inst, address, op.space)?;
-        // The elements of a vector are modified one after the other: only each by itself is atomic.
-        let (source, result) = (&inst.srcs()[1], inst.dsts().first());
-        let elements = if op.vec == 1 { std::slice::from_ref(source) } else { source.elements() };
-        let values: Vec<Vec<Val>> =
-            elements.iter().map(|e| self.value(inst, e, op.ty)).collect::<Lowered<_>>()?;
-        for (i, b) in values.iter().enumerate() {
-            let mut atom = VInst::new(VOp::M(machine), self.asm.line);
-            atom.src[0] = if wide { Src::two(place.base) } else { Src::one(place.base[0]) };
-            atom.src[1] = Src::many(b);
-            if machine_op == MAtom::Cas {
-                atom.src[2] = Src::many(&self.value(inst, &inst.srcs()[2], op.ty)?);
-            }
-            atom.offset = place.offset + i as i32 * i32::from(ty.bytes());
-            if red {
-                self.asm.append(atom);
-                continue;
-            }
-            let r = self.asm.put(atom, 0).dst;
-            match result {
-                Some(dst) if op.vec == 1 => self.set_words(dst, &r[..usize::from(ty.regs())]),
-                Some(dst) => self.set_words(&dst.elements()[i], &r[..usize::from(ty.regs())]),
-                None => {}
-            }
-        }
         Ok(())
     }
 }

@@ -5,6 +5,7 @@
 //! its family: [`int`], [`logic`], [`float`], [`convert`], [`memory`], [`control`]. An instruction without
 //! lowering becomes a trap that names it, so that everything else runs.
 
+mod atomic;
 mod call;
 mod control;
 mod convert;

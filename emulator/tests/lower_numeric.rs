@@ -268,7 +268,37 @@ fn float_pairs() -> (Vec<u32>, Vec<u32>) {
         a.push(ea << 23 | (x as u32 & 0x807F_FFFF));
         b.push(eb << 23 | (y as u32 & 0x807F_FFFF));
     }
+    // Quotients of normal numbers next to the middle of two: a 2^k = b m + r with an odd m of 25 bits.
+    for i in 0..40_000u64 {
+        let divisor = r.bits() >> 40 | 1 << 23 | 1;
+        let (k, rest) = (24 + i % 2, [1i64, -1, 3, -3][i as usize / 2 % 4]);
+        let inverse = (0..5).fold(divisor, |x, _| x.wrapping_mul(2u64.wrapping_sub(divisor.wrapping_mul(x))));
+        let middle = inverse.wrapping_mul(rest.wrapping_neg() as u64) & ((1 << k) - 1) | (1 << 24);
+        let dividend = (divisor * middle).wrapping_add_signed(rest) >> k;
+        if (1 << 23..1 << 24).contains(&dividend) {
+            a.push((dividend as f32).to_bits());
+            b.push((divisor as f32).to_bits());
+        }
+    }
     (a, b)
+}
+
+#[test]
+fn flushing_division_and_roots_have_no_subnormal_numbers() {
+    let (a, b) = float_pairs();
+    let flush = |x: u32| f32::from_bits(if x & 0x7F80_0000 == 0 { x & 0x8000_0000 } else { x });
+    let cases: [(&str, fn(f32, f32) -> f32); 3] = [
+        ("div.rn.ftz.f32 %out, %in0, %in1;", |a, b| a / b),
+        ("rcp.rn.ftz.f32 %out, %in0;", |a, _| 1.0 / a),
+        ("sqrt.rn.ftz.f32 %out, %in0;", |a, _| a.sqrt()),
+    ];
+    for (body, want) in cases {
+        let got = apply(&elementwise(&["f32", "f32"], "f32", body), &[a.clone(), b.clone()], a.len(), 1);
+        for i in 0..a.len() {
+            let want = flush(want(flush(a[i]), flush(b[i])).to_bits()).to_bits();
+            assert!(same32(got[i], want), "{body} {:#x} {:#x}: {:#x}, want {want:#x}", a[i], b[i], got[i]);
+        }
+    }
 }
 
 #[test]

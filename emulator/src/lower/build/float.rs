@@ -362,6 +362,11 @@ impl Builder<'_> {
         self.asm.fsetp(FCmp::Geu, KEEP, abs(x), MIN_NORMAL).negated()
     }
 
+    /// Whether the reciprocal of a single-precision number may be subnormal.
+    fn is_huge(&mut self, x: Val) -> PSrc {
+        self.asm.fsetp(FCmp::Gt, KEEP, abs(x), Val::Imm(0x7E80_0000))
+    }
+
     /// `ex2`: subnormal results come from squaring the half power.
     pub(crate) fn ex2(&mut self, inst: &Inst, ty: ScalarType, ftz: bool) -> Lowered {
         if let Some(half) = half_ty(ty) {
@@ -438,15 +443,17 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Approximate reciprocal; subnormal arguments are scaled up and the result with them.
+    /// Approximate reciprocal: the argument is scaled to where its reciprocal is normal, and the result with it.
     pub(crate) fn approx_rcp(&mut self, x: Val, ftz: bool) -> Val {
         if ftz {
             return self.asm.mufu(MufuFn::Rcp, Ftz(true), x);
         }
-        let tiny = self.is_tiny(x);
-        let scaled = self.scaled_where(tiny, x, TWO_24);
+        let (tiny, huge) = (self.is_tiny(x), self.is_huge(x));
+        let scale = self.asm.sel(tiny, TWO_24, ONE);
+        let scale = self.asm.sel(huge, QUARTER, scale);
+        let scaled = self.asm.fmul(KEEP, x, scale);
         let r = self.asm.mufu(MufuFn::Rcp, KEEP, scaled);
-        self.scaled_where(tiny, r, TWO_24)
+        self.asm.fmul(KEEP, r, scale)
     }
 
     /// Approximate square root.
@@ -471,9 +478,21 @@ impl Builder<'_> {
         self.scaled_where(tiny, r, TWO_12)
     }
 
-    /// Approximate quotient: the divisor is kept where its reciprocal is normal.
+    /// Approximate quotient: zero where the reciprocal of the divisor is subnormal, as the PTX ISA says.
     pub(crate) fn approx_div(&mut self, a: Val, b: Val, ftz: bool) -> Val {
-        let huge = self.asm.fsetp(FCmp::Gt, KEEP, abs(b), Val::Imm(0x7E80_0000));
+        if ftz {
+            let r = self.asm.mufu(MufuFn::Rcp, Ftz(true), b);
+            return self.asm.fmul(Ftz(true), a, r);
+        }
+        let tiny = self.is_tiny(b);
+        let (a, b) = (self.scaled_where(tiny, a, TWO_24), self.scaled_where(tiny, b, TWO_24));
+        let r = self.asm.mufu(MufuFn::Rcp, Ftz(true), b);
+        self.asm.fmul(KEEP, r, a)
+    }
+
+    /// Approximate quotient over the full range: the divisor is kept where its reciprocal is normal.
+    pub(crate) fn full_div(&mut self, a: Val, b: Val, ftz: bool) -> Val {
+        let huge = self.is_huge(b);
         let b = self.scaled_where(huge, b, QUARTER);
         let (b, tiny) = if ftz {
             (b, None)

@@ -23,10 +23,9 @@ impl Builder<'_> {
                 let a = self.word(inst, &inst.srcs()[0])?;
                 let b = self.word(inst, &inst.srcs()[1])?;
                 let r = match accuracy {
-                    Accuracy::Ieee(r) => {
-                        self.flushing(op.ftz, &[a, b], |s, v| s.div_f32(v[0], v[1], rnd(Some(r))))
-                    }
-                    Accuracy::Approx | Accuracy::Full | Accuracy::Integer => self.approx_div(a, b, op.ftz),
+                    Accuracy::Ieee(r) => self.div_f32(a, b, rnd(Some(r)), op.ftz),
+                    Accuracy::Approx => self.approx_div(a, b, op.ftz),
+                    Accuracy::Full | Accuracy::Integer => self.full_div(a, b, op.ftz),
                 };
                 self.set_word(&inst.dsts()[0], r);
             }
@@ -47,7 +46,7 @@ impl Builder<'_> {
             (ScalarType::F32, accuracy) => {
                 let x = self.word(inst, &inst.srcs()[0])?;
                 let r = match accuracy {
-                    Accuracy::Ieee(r) => self.flushing(op.ftz, &[x], |s, v| s.rcp_f32(v[0], rnd(Some(r)))),
+                    Accuracy::Ieee(r) => self.rcp_f32(x, rnd(Some(r)), op.ftz),
                     _ => self.approx_rcp(x, op.ftz),
                 };
                 self.set_word(&inst.dsts()[0], r);
@@ -73,7 +72,7 @@ impl Builder<'_> {
             (ScalarType::F32, accuracy) => {
                 let x = self.word(inst, &inst.srcs()[0])?;
                 let r = match accuracy {
-                    Accuracy::Ieee(r) => self.flushing(op.ftz, &[x], |s, v| s.sqrt_f32(v[0], rnd(Some(r)))),
+                    Accuracy::Ieee(r) => self.sqrt_f32(x, rnd(Some(r)), op.ftz),
                     _ => self.approx_sqrt(x, op.ftz),
                 };
                 self.set_word(&inst.dsts()[0], r);
@@ -110,7 +109,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Flushes subnormal operands and results of a computation that keeps them.
+    /// Flushes subnormal operands and results of a slow path that keeps them; fast paths meet none.
     fn flushing(&mut self, ftz: bool, args: &[Val], f: impl FnOnce(&mut Self, &[Val]) -> Val) -> Val {
         if !ftz {
             return f(self, args);
@@ -120,37 +119,40 @@ impl Builder<'_> {
         self.flushed(r)
     }
 
-    /// a / b in single precision.
-    fn div_f32(&mut self, a: Val, b: Val, rnd: Rnd) -> Val {
+    /// a / b in single precision. To the nearest, one correction by the exact remainder is enough where the
+    /// reciprocal is correctly rounded; the directed roundings start from the nearest quotient.
+    fn div_f32(&mut self, a: Val, b: Val, rnd: Rnd, ftz: bool) -> Val {
         let r = self.asm.mufu(MufuFn::Rcp, KEEP, b);
         let slow = self.asm.fchk(a, b);
         let e = self.asm.ffma(KEEP, neg(b), r, ONE);
         let r = self.asm.ffma(KEEP, r, e, r);
-        let q = self.asm.ffma(KEEP, a, r, Val::ZERO);
-        let rest = self.asm.ffma(KEEP, neg(b), q, a);
-        let q = self.asm.ffma(KEEP, r, rest, q);
+        let mut q = self.asm.ffma(KEEP, a, r, Val::ZERO);
+        if rnd != Rnd::Rn {
+            let rest = self.asm.ffma(KEEP, neg(b), q, a);
+            q = self.asm.ffma(KEEP, r, rest, q);
+        }
         let rest = self.asm.ffma(KEEP, neg(b), q, a);
         let q = self.asm.ffma_rnd(rnd, KEEP, r, rest, q);
-        self.slow_path(slow, [q], |s| [s.slow_div_f32(a, b, rnd)])[0]
+        self.slow_path(slow, [q], |s| [s.flushing(ftz, &[a, b], |s, v| s.slow_div_f32(v[0], v[1], rnd))])[0]
     }
 
     /// 1 / x in single precision; the fast path needs a biased exponent in 1..=252.
-    fn rcp_f32(&mut self, x: Val, rnd: Rnd) -> Val {
+    fn rcp_f32(&mut self, x: Val, rnd: Rnd, ftz: bool) -> Val {
         let shifted = self.asm.iadd(x, Val::Imm(3 << 23));
         let exponent = self.asm.and(shifted, Val::Imm(0x7F80_0000));
         let slow = self.asm.isetp(ICmp::Lt, Sign::U32, exponent, Val::Imm(4 << 23));
         let r = self.asm.mufu(MufuFn::Rcp, KEEP, x);
         let e = self.asm.ffma(KEEP, neg(x), r, ONE);
         let r = self.asm.ffma_rnd(rnd, KEEP, r, e, r);
-        self.slow_path(slow, [r], |s| [s.slow_div_f32(ONE, x, rnd)])[0]
+        self.slow_path(slow, [r], |s| [s.flushing(ftz, &[x], |s, v| s.slow_div_f32(ONE, v[0], rnd))])[0]
     }
 
     /// sqrt(x) in single precision; the fast path needs a biased exponent of at least 26.
-    fn sqrt_f32(&mut self, x: Val, rnd: Rnd) -> Val {
+    fn sqrt_f32(&mut self, x: Val, rnd: Rnd, ftz: bool) -> Val {
         let shifted = self.asm.iadd(x, Val::Imm((26u32 << 23).wrapping_neg()));
         let slow = self.asm.isetp(ICmp::Gt, Sign::U32, shifted, Val::Imm((229 << 23) - 1));
         let fast = self.sqrt_f32_core(x, rnd);
-        self.slow_path(slow, [fast], |s| [s.slow_sqrt_f32(x, rnd)])[0]
+        self.slow_path(slow, [fast], |s| [s.flushing(ftz, &[x], |s, v| s.slow_sqrt_f32(v[0], rnd))])[0]
     }
 
     /// sqrt(x) from the reciprocal root: one step with the exact remainder x - g * g.

@@ -23,6 +23,7 @@ mod options;
 mod ra;
 mod residency;
 mod schedule;
+mod select;
 mod truth;
 mod unroll;
 mod vectorize;
@@ -155,6 +156,9 @@ fn optimise(f: &mut Func, frame: &mut Frame, registers: u16, keep_branches: bool
     cfg::remove_dead(f);
     // After unrolling, neighbouring loads are adjacent, with addresses that differ by a constant.
     vectorize::run(f);
+    // Predication hides what an instruction computes from combination, so it comes after it.
+    select::run(f);
+    cfg::remove_dead(f);
     // Carry chains and register tuples come last, because no earlier pass handles them.
     legalize::run(f, frame);
     cfg::remove_dead(f);

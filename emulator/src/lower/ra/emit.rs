@@ -243,7 +243,7 @@ impl Emitter<'_> {
         }
         match self.f.block(b).term {
             Term::Goto(to) => self.go(to, PredSrc::TRUE, next),
-            Term::If(p, yes, no) => self.branch(p, yes, no, next),
+            Term::If(p, yes, no) => self.branch(b, p, yes, no, next),
             Term::Exit => self.push(isa::Inst::new(Op::Exit {}), Origin::Glue),
             Term::Return if self.f.block(b).sub.is_some() => {
                 self.push(isa::Inst::new(Op::Ret {}), Origin::Glue);
@@ -265,13 +265,21 @@ impl Emitter<'_> {
         self.push(isa::Inst::new(Op::Bpt {}), Origin::Glue);
     }
 
-    fn branch(&mut self, p: PSrc, yes: Blk, no: Blk, next: Option<Blk>) {
+    fn branch(&mut self, b: Blk, p: PSrc, yes: Blk, no: Blk, next: Option<Blk>) {
         let (yes, no) = (self.resolve(yes), self.resolve(no));
         let p = self.psrc(p);
         let inverse = PredSrc { not: !p.not, ..p };
+        // A branch back to a loop comes before the one out of it, as it is taken more often.
+        let back = |to: Blk| to == b || self.out.ranges.contains_key(&to);
+        let yes_first = match next {
+            Some(next) if next == no => true,
+            Some(next) if next == yes => false,
+            _ if back(yes) != back(no) => back(yes),
+            _ => self.leaves(yes).is_some(),
+        };
         if yes == no {
             self.go(yes, PredSrc::TRUE, next);
-        } else if self.leaves(yes).is_some() || next == Some(no) {
+        } else if yes_first {
             self.go(yes, p, None);
             self.go(no, PredSrc::TRUE, next);
         } else {

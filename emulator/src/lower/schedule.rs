@@ -19,8 +19,13 @@ const SPARE: i32 = 4;
 /// Numbers of live values above which freeing registers decides among equally ready instructions, and above
 /// which it has priority over latency; each pair is tried if the one before takes too many registers.
 const LIMITS: [(i32, i32); 4] = [(72, 88), (44, 52), (24, 32), (12, 18)];
+/// Live values that cost no occupancy on any GPU: where an order needs no more, values are computed as early as
+/// they can be.
+const FREE: i32 = 20;
 /// Live predicates above which freeing some has priority.
 const PREDICATE_LIMIT: i32 = 5;
+/// Live predicates above which allocation keeps some in registers.
+const PREDICATES: i32 = 7;
 
 /// Instructions that are issued later for the sake of one at most.
 const CONE: usize = 12;
@@ -178,6 +183,26 @@ fn interval(inst: &Inst) -> u32 {
     }
 }
 
+/// What an order costs; the smaller is better.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Cost {
+    /// The most registers that are live at once, with those for predicates that do not fit.
+    registers: i32,
+    /// The most predicates that do not fit.
+    predicates: i32,
+}
+
+/// Which instructions are issued late.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Late {
+    /// Those without operands.
+    Constants,
+    /// Those that shorten live ranges by themselves.
+    Alone,
+    /// Those that shorten live ranges together with instructions that compute their operands.
+    WithOperands,
+}
+
 struct Node {
     id: InstId,
     /// Nodes that depend on this one, with the cycles in between.
@@ -215,6 +240,14 @@ impl Node {
     }
 }
 
+impl Node {
+    /// Whether it only moves a literal or constant to a register.
+    fn is_constant(&self, f: &Func) -> bool {
+        let inst = f.inst(self.id);
+        inst.op == VOp::M(Op::Mov {}) && inst.src[0].v[0].reg().is_none()
+    }
+}
+
 struct Scheduler<'a> {
     f: &'a Func,
     live: &'a Liveness,
@@ -224,6 +257,8 @@ struct Scheduler<'a> {
     makers: HashMap<Item, usize>,
     /// Nodes of the window that use each value, ascending.
     users: HashMap<Item, Vec<usize>>,
+    /// The loop variable that each value of the window becomes in the next iteration.
+    updates: HashMap<Item, Item>,
     /// Most uses of a node of the window.
     most_uses: u32,
     /// Uses of each value in the block that are still to come.
@@ -243,9 +278,22 @@ impl<'a> Scheduler<'a> {
         for &id in &f.block(b).insts {
             each_use(f, id, |u| *left.entry(u).or_default() += 1);
         }
-        let (nodes, makers, users) = (Vec::new(), HashMap::new(), HashMap::new());
+        let (nodes, makers, users, updates) = (Vec::new(), HashMap::new(), HashMap::new(), HashMap::new());
         let pressure = live.count_in(b);
-        Scheduler { f, live, b, nodes, makers, users, most_uses: 0, left, limit: LIMITS[0], pressure, budget }
+        Scheduler {
+            f,
+            live,
+            b,
+            nodes,
+            makers,
+            users,
+            updates,
+            most_uses: 0,
+            left,
+            limit: LIMITS[0],
+            pressure,
+            budget,
+        }
     }
 
     /// Orders the block, a window at a time.
@@ -336,6 +384,7 @@ impl<'a> Scheduler<'a> {
                 pairs.extend(preds.map(|(a, b)| (a + f.defs.len(), b + f.defs.len())));
             }
         }
+        self.updates = pairs.iter().map(|&(current, next)| (next, current)).collect();
         for (current, next) in pairs {
             let Some(&update) = self.makers.get(&next) else { continue };
             let Some(users) = self.users.get(&current) else { continue };
@@ -458,7 +507,7 @@ impl<'a> Scheduler<'a> {
     /// in the order that needs the fewest.
     fn run(&mut self, order: &mut Vec<InstId>) {
         let start = self.pressure;
-        let mut best: Option<(i32, Vec<usize>)> = None;
+        let mut best: Option<(Cost, Vec<usize>)> = None;
         // Time for one order only, if the code is very long.
         let limits = if self.f.block(self.b).insts.len() > WINDOW { &LIMITS[1..2] } else { &LIMITS[..] };
         // The last pair costs much latency: only where the kernel may not have more registers.
@@ -466,21 +515,27 @@ impl<'a> Scheduler<'a> {
         for &limit in limits {
             self.limit = limit;
             let issued = self.forward();
-            let found = self.delayed(issued);
             self.rewind(start);
-            let most = self.most(&found);
-            self.rewind(start);
-            if best.as_ref().is_none_or(|(least, _)| most < *least) {
-                best = Some((most, found));
+            // The later, the fewer registers, but not always: many chains may end up beside each other.
+            for late in [Late::Constants, Late::Alone, Late::WithOperands] {
+                let order = self.delayed(&issued, late);
+                let cost = self.cost(&order);
+                self.rewind(start);
+                if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                    best = Some((cost, order));
+                }
+                if cost.registers <= FREE && cost.predicates == 0 {
+                    break;
+                }
             }
-            if most <= self.budget {
+            if best.as_ref().is_some_and(|(least, _)| least.registers <= self.budget) {
                 break;
             }
         }
         let Some((least, mut found)) = best else { return };
-        if least > self.budget {
+        if least.registers > self.budget {
             let source: Vec<usize> = (0..self.nodes.len()).collect();
-            if self.most(&source) < least {
+            if self.cost(&source) < least {
                 found = source;
             }
             self.rewind(start);
@@ -506,22 +561,26 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// The most registers that are live at once in an order.
-    fn most(&mut self, order: &[usize]) -> i32 {
-        let mut most = self.pressure.0;
+    /// What an order costs.
+    fn cost(&mut self, order: &[usize]) -> Cost {
+        let excess = |pressure: (i32, i32)| (pressure.1 - PREDICATES).max(0);
+        let mut cost =
+            Cost { registers: self.pressure.0 + excess(self.pressure), predicates: excess(self.pressure) };
         for &n in order {
             self.issue(n, 0);
-            most = most.max(self.pressure.0);
+            cost.registers = cost.registers.max(self.pressure.0 + excess(self.pressure));
+            cost.predicates = cost.predicates.max(excess(self.pressure));
         }
-        most
+        cost
     }
 
     /// Moves instructions behind others where that shortens live ranges, as long as nothing that depends on them
     /// issues later: where the warp waits for memory, values would otherwise be computed long before their use.
-    fn delayed(&mut self, mut issued: Vec<usize>) -> Vec<usize> {
-        let end = issued.last().map_or(0, |&n| self.nodes[n].cycle + 1);
+    fn delayed(&mut self, issued: &[(usize, u32)], late: Late) -> Vec<usize> {
+        let end = issued.last().map_or(0, |&(_, cycle)| cycle + 1);
+        issued.iter().for_each(|&(n, cycle)| self.nodes[n].cycle = cycle);
         let mut last_use: HashMap<Item, u32> = HashMap::new();
-        for &n in issued.iter().rev() {
+        for &(n, _) in issued.iter().rev() {
             let node = &self.nodes[n];
             let (id, own) = (node.id, node.cycle);
             let mut used: Vec<Item> = Vec::with_capacity(8);
@@ -538,10 +597,13 @@ impl<'a> Scheduler<'a> {
                 let last = node.succs.iter().map(|&(s, cycles)| before(self.nodes[s].cycle, cycles)).min();
                 let last = last.unwrap_or(before(end, latency(inst))).max(own);
                 let until = |u: &Item| last_use.get(u).copied().unwrap_or(own);
-                if last > own && self.saves(n, last, &last_use) {
+                if last > own && self.saves(n, last, &last_use, late) {
                     last
+                } else if late == Late::Constants {
+                    own
                 } else {
-                    used.iter().map(until).min().unwrap_or(last).clamp(own, last)
+                    let kept = used.iter().filter(|&&u| !self.is_constant(u));
+                    kept.map(until).min().unwrap_or(last).clamp(own, last)
                 }
             };
             self.nodes[n].cycle = at;
@@ -551,16 +613,26 @@ impl<'a> Scheduler<'a> {
             }
         }
         // Stable: of instructions with one cycle, the order stays.
-        issued.sort_by_key(|&n| self.nodes[n].cycle);
-        issued
+        let mut order: Vec<usize> = issued.iter().map(|&(n, _)| n).collect();
+        order.sort_by_key(|&n| self.nodes[n].cycle);
+        order
     }
 
     /// Whether issuing a node in a later cycle shortens live ranges: more values are made later than are kept longer
     /// for it. Instructions that compute its operands, and whose results nothing else uses, can be issued later, too,
-    /// so that what they read counts in their place. As many are enough if they are registers and in turn can be made later.
-    fn saves(&self, node: usize, cycle: u32, last_use: &HashMap<Item, u32>) -> bool {
+    /// so that what they read counts in their place. As many are enough if they are registers and in turn can be made later, or are
+    /// the loop variable that the node updates.
+    fn saves(&self, node: usize, cycle: u32, last_use: &HashMap<Item, u32>, late: Late) -> bool {
         let mut results = 0;
-        each_def(self.f, self.nodes[node].id, |_| results += 1);
+        // A loop variable shares the register of its next value.
+        let mut shared: Vec<Item> = Vec::new();
+        each_def(self.f, self.nodes[node].id, |d| {
+            results += 1;
+            shared.extend(self.updates.get(&d));
+        });
+        if late == Late::Constants {
+            return self.nodes[node].is_constant(self.f);
+        }
         let mut cone = vec![node];
         let mut inputs: Vec<Item> = Vec::with_capacity(16);
         each_use(self.f, self.nodes[node].id, |u| inputs.push(u));
@@ -569,13 +641,16 @@ impl<'a> Scheduler<'a> {
             inputs.dedup();
             inputs.retain(|&u| {
                 let until = last_use.get(&u).is_some_and(|&until| until >= cycle);
-                !until && !self.live.is_live_out(self.b, u)
+                !until && !self.live.is_live_out(self.b, u) && !self.is_constant(u)
             });
             let movable =
                 |u: &Item| self.makers.get(u).filter(|&&m| !is_ordered(self.f.inst(self.nodes[m].id)));
-            let later = |u: &Item| *u < self.f.defs.len() && movable(u).is_some();
+            let later = |u: &Item| *u < self.f.defs.len() && (movable(u).is_some() || shared.contains(u));
             if results > inputs.len() || (results == inputs.len() && inputs.iter().all(later)) {
                 return true;
+            }
+            if late != Late::WithOperands {
+                return false;
             }
             let next = inputs.iter().filter_map(movable).copied().find(|&maker| {
                 let mut inside = true;
@@ -592,8 +667,13 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Issues every node; the order in which it did.
-    fn forward(&mut self) -> Vec<usize> {
+    /// Whether a value is a literal or constant in a register: one more live value, whatever waits for it.
+    fn is_constant(&self, u: Item) -> bool {
+        self.makers.get(&u).is_some_and(|&maker| self.nodes[maker].is_constant(self.f))
+    }
+
+    /// Issues every node; the order in which it did, with cycles.
+    fn forward(&mut self) -> Vec<(usize, u32)> {
         let mut order = Vec::with_capacity(self.nodes.len());
         let mut candidates: Vec<usize> =
             (0..self.nodes.len()).filter(|&n| self.nodes[n].waiting == 0).collect();
@@ -610,7 +690,7 @@ impl<'a> Scheduler<'a> {
             let released: Vec<usize> = self.nodes[n].succs.iter().map(|s| s.0).collect();
             self.issue(n, start);
             cycle = start + 1;
-            order.push(n);
+            order.push((n, start));
             for s in released {
                 if self.nodes[s].waiting == 0 && !std::mem::replace(&mut self.nodes[s].queued, true) {
                     candidates.push(s);

@@ -123,6 +123,13 @@ fn registers_that_the_gpu_does_not_have_are_named() {
         assert!(told.contains("increment has 6 registers per thread, gtx480 at most 5"), "{told}");
         assert_eq!(stderr(&timing(&path, &[command, "increment.wtrace", "--config", "gtx480"])), "");
     }
+    let few = ["increment.wtrace", "--config", "gtx480", "--set", "sm.max_registers_per_thread=5"];
+    timing(&path, &[&["replay"], &few[..], &["--json", "replay.json"]].concat());
+    timing(&path, &[&["report"], &few[..], &["--studies", "none", "-o", "report"]].concat());
+    for file in ["replay.json", "report/index.html", "report/data.json"] {
+        let text = std::fs::read_to_string(path.join(file)).expect("a file");
+        assert!(text.contains("increment has 6 registers per thread, gtx480 at most 5"), "{file}");
+    }
 }
 
 fn timing(folder: &Path, arguments: &[&str]) -> Output {

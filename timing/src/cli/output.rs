@@ -71,19 +71,8 @@ pub(super) fn open_trace(path: &Path) -> Result<trace_format::reader::Trace, Cli
 
 /// Warns of kernels with more registers per thread than a GPU has.
 pub(super) fn warn_of_registers(path: &Path, replay: &Replay, config: &GpuConfig) {
-    let most = config.sm.max_registers_per_thread;
-    let mut named: Vec<&str> = Vec::new();
-    for launch in &replay.launches {
-        let (kernel, registers) = (launch.kernel.as_str(), launch.registers_per_thread);
-        if registers > most && !named.contains(&kernel) {
-            named.push(kernel);
-            eprintln!(
-                "warning: {}: {kernel} has {registers} registers per thread, {} at most {most}; all are counted, where a \
-                 compiler for this GPU would spill",
-                path.display(),
-                config.name
-            );
-        }
+    for warning in replay.register_warnings(config) {
+        eprintln!("warning: {}: {warning}", path.display());
     }
 }
 

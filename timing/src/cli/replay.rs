@@ -5,6 +5,7 @@ use super::left_out::LeftOut;
 use super::output;
 use super::progress::LateBar;
 use super::shared::ReplayArguments;
+use crate::config::GpuConfig;
 use crate::engine::Progress;
 use crate::observe::ViewOptions;
 use crate::replay::{Replay, ReplayOptions, replay};
@@ -131,7 +132,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
         }
     }
     if let Some(path) = &arguments.json {
-        let mut value = to_json(&outcomes, &config.name, &arguments.tech, &energy);
+        let mut value = to_json(&outcomes, config, &arguments.tech, &energy);
         arguments.views.add_series(&mut value, outcomes.iter().map(Outcome::shown))?;
         left_out.add_to(&mut value);
         output::write_file(path, &format!("{value:#}\n"))?;
@@ -260,7 +261,7 @@ fn table(outcome: &Outcome, config: &str, word: &str, energy: &EnergyTable) -> S
     format!("{} on {config}\n{table}\n\n", outcome.path)
 }
 
-fn to_json(outcomes: &[Outcome], config: &str, techniques: &[String], energy: &EnergyTable) -> Value {
+fn to_json(outcomes: &[Outcome], config: &GpuConfig, techniques: &[String], energy: &EnergyTable) -> Value {
     let mut plain = Stats::default();
     let mut shown = Stats::default();
     let mut traces = Vec::new();
@@ -270,6 +271,10 @@ fn to_json(outcomes: &[Outcome], config: &str, techniques: &[String], energy: &E
         shown.merge(&replay.total);
         let mut value = replay.to_json(energy);
         value["trace"] = json!(outcome.path);
+        let warnings = outcome.plain.register_warnings(config);
+        if !warnings.is_empty() {
+            value["warnings"] = json!(warnings);
+        }
         if outcome.technique.is_some() {
             value["baseline"] = outcome.plain.to_json(energy);
             value["ratio"] = ratios(&replay.total, &outcome.plain.total);
@@ -278,7 +283,7 @@ fn to_json(outcomes: &[Outcome], config: &str, techniques: &[String], energy: &E
     }
     let mut value = shown.to_json(energy);
     value["schema"] = json!("warplab-replay/2");
-    value["config"] = json!(config);
+    value["config"] = json!(config.name);
     value["techniques"] = json!(techniques);
     value["energy_table"] = json!(energy.name);
     if !techniques.is_empty() {

@@ -261,6 +261,26 @@ impl Replay {
         object
     }
 
+    /// A sentence for each kernel with more registers per thread than a GPU has.
+    #[must_use]
+    pub fn register_warnings(&self, config: &GpuConfig) -> Vec<String> {
+        let most = config.sm.max_registers_per_thread;
+        let mut named: Vec<&str> = Vec::new();
+        let mut warnings = Vec::new();
+        for launch in &self.launches {
+            let (kernel, registers) = (launch.kernel.as_str(), launch.registers_per_thread);
+            if registers > most && !named.contains(&kernel) {
+                named.push(kernel);
+                warnings.push(format!(
+                    "{kernel} has {registers} registers per thread, {} at most {most}; all are counted, where a \
+                     compiler for this GPU would spill",
+                    config.name
+                ));
+            }
+        }
+        warnings
+    }
+
     /// The time series as one array, a row per interval.
     #[must_use]
     pub fn series_to_json(&self, columns: &[Column]) -> Value {

@@ -45,8 +45,16 @@ pub fn report(contents: &Contents<'_>) -> Report {
         .fact("Configuration", &lab.config.name)
         .fact("Energy table", &lab.energy.name)
         .fact("Variants", variants.join(", "))
-        .section(ran::section(workloads, contents.left_out))
+        .section(ran::section(&contents.lab.config, workloads, contents.left_out))
         .section(cycles::section(lab, workloads));
+    let warnings = workloads.iter().flat_map(|workload| {
+        let of = workload.replays[0].register_warnings(&lab.config);
+        of.into_iter().map(|why| format!("{}: {why}", workload.label))
+    });
+    let warnings: Vec<String> = warnings.collect();
+    if !warnings.is_empty() {
+        report = report.fact("Caution", warnings.join("; "));
+    }
     if lab.variants.len() > 1 {
         report = report.section(techniques::section(lab, workloads));
     }

@@ -2,11 +2,12 @@
 
 use super::measure::Workload;
 use super::words::{block_shape, ratio};
+use crate::config::GpuConfig;
 use crate::replay::LaunchStats;
 use crate::stats::Stats;
 use report::{Cell, Column, Format, Kpi, Section, Table};
 
-pub(super) fn section(workloads: &[Workload], left_out: &[(String, String)]) -> Section {
+pub(super) fn section(config: &GpuConfig, workloads: &[Workload], left_out: &[(String, String)]) -> Section {
     let count = |of: fn(&Workload) -> u64| workloads.iter().map(of).sum::<u64>() as f64;
     let kpis = [
         Kpi::number("Traces", workloads.len() as f64, Format::Integer),
@@ -21,7 +22,8 @@ pub(super) fn section(workloads: &[Workload], left_out: &[(String, String)]) -> 
     }
     for workload in workloads {
         let remarks = [workload.trace.incomplete().map(str::to_owned), workload.trace.partial()];
-        for why in remarks.into_iter().flatten() {
+        let remarks = remarks.into_iter().flatten();
+        for why in remarks.chain(workload.replays[0].register_warnings(config)) {
             section = section.callout(report::Callout::warning(format!("{}: {why}", workload.label)));
         }
     }

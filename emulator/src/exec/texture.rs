@@ -203,6 +203,7 @@ fn surface<V: GlobalView>(
     let handles = regs.row(src[1].row);
     let count = usize::from(access.geometry.coordinates());
     let mut format = None;
+    let mut filled: Addresses = [NO_ADDRESS; 32];
     let mut left = request.exec;
     while left != 0 {
         let (handle, group) = next_group(handles, left);
@@ -224,9 +225,9 @@ fn surface<V: GlobalView>(
         for l in lanes_of(group) {
             let words =
                 std::array::from_fn(|d| if d < count { regs.row(src[0].row + d as u16).0[l] } else { 0 });
-            at[l] = match access.place(resource, words) {
-                surface::TexelAddress::At(address) => address,
-                surface::TexelAddress::Nowhere => NO_ADDRESS,
+            (filled[l], at[l]) = match access.place(resource, words) {
+                surface::TexelAddress::At { address, recorded } => (address, recorded),
+                surface::TexelAddress::Nowhere => (NO_ADDRESS, NO_ADDRESS),
                 surface::TexelAddress::Fault => {
                     let shown: Vec<String> = words[..count].iter().map(|w| (*w as i32).to_string()).collect();
                     let what = format!(
@@ -242,7 +243,6 @@ fn surface<V: GlobalView>(
         left &= !group;
     }
     let mask = lanes_of(request.exec).fold(0u32, |m, l| m | u32::from(at[l] != NO_ADDRESS) << l);
-    let mut filled = *at;
     if mask != 0 {
         fill_idle(&mut filled, mask);
     }

@@ -71,6 +71,18 @@ impl ObjectSpec {
         }
     }
 
+    /// Bytes from the buffer's beginning in which recorded addresses of the texels lie.
+    ///
+    /// # Errors
+    /// When shape and format are impossible.
+    pub fn recorded_bytes(&self) -> Result<u64, ObjectError> {
+        let bytes = match self.layout {
+            Layout::Array(shape) => shape.tiled_bytes(self.format)?,
+            Layout::Linear { .. } | Layout::Pitched { .. } => self.bytes()?,
+        };
+        Ok(self.offset_bytes + bytes)
+    }
+
     /// Bytes of the buffer that the texels take.
     pub(super) fn bytes(&self) -> Result<u64, ObjectError> {
         let texel = self.format.texel_bytes();

@@ -102,6 +102,8 @@ pub struct GlobalMemory {
     stamp: u64,
     objects: Arc<ObjectTable>,
     heap: Option<Heap>,
+    /// Addresses below are taken although no allocation may be there.
+    taken_below: u64,
 }
 
 impl GlobalMemory {
@@ -113,8 +115,15 @@ impl GlobalMemory {
 
     /// Adds an allocation with these contents behind all others.
     pub fn allocate(&mut self, name: impl Into<String>, bytes: Vec<u8>) -> AllocationId {
+        self.allocate_within(name, bytes, 0)
+    }
+
+    /// The same, where later allocations leave `span` bytes free from its beginning on, if it is shorter.
+    pub fn allocate_within(&mut self, name: impl Into<String>, bytes: Vec<u8>, span: u64) -> AllocationId {
         let last = self.allocations().next_back();
-        let base = last.map_or(GLOBAL_BASE, |a| (a.end() + GAP).next_multiple_of(ALIGNMENT));
+        let base =
+            last.map_or(GLOBAL_BASE, |a| (a.end().max(self.taken_below) + GAP).next_multiple_of(ALIGNMENT));
+        self.taken_below = self.taken_below.max(base + span);
         self.insert(name, base, bytes.into())
     }
 

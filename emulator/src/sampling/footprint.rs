@@ -22,11 +22,14 @@ pub(super) struct Footprint {
     pub offset: [[u64; 2]; 3],
     /// Weight of the second candidate in every dimension, of [`ONE`].
     pub weight: [u16; 3],
+    /// Texel index of the two candidates of every dimension.
+    pub texel: [[u32; 2]; 3],
 }
 
 impl Footprint {
     /// Reads nothing.
-    pub(super) const NONE: Footprint = Footprint { base: 0, offset: [[0; 2]; 3], weight: [0; 3] };
+    pub(super) const NONE: Footprint =
+        Footprint { base: 0, offset: [[0; 2]; 3], weight: [0; 3], texel: [[0; 2]; 3] };
 
     /// Address of tap `t`, whose bit `d` chooses the candidate of dimension `d`; `None` beyond the border.
     pub(super) fn address(&self, t: usize) -> Option<u64> {
@@ -39,6 +42,12 @@ impl Footprint {
             address += offset;
         }
         Some(address)
+    }
+
+    /// The address that hardware gives the texel of tap `t`, which is not beyond the border, in a slice of a level.
+    pub(super) fn recorded(&self, t: usize, level: &Level, slice: u32, texel_bytes: u64) -> u64 {
+        let [x, y, z] = std::array::from_fn(|d| u64::from(self.texel[d][t >> d & 1]));
+        level.recorded(x * texel_bytes, y, z, slice.into())
     }
 
     /// Weight of tap `t` among `taps` dimensions' worth of taps, exact.
@@ -96,8 +105,17 @@ pub(super) fn footprint(
             }
         };
         let first = first + f64::from(shift[d]);
-        let place = |i: f64| index(i, n, mode).map_or(OUTSIDE, |i| i * steps[d]);
-        out.offset[d] = [place(first), if rules.linear { place(first + 1.0) } else { 0 }];
+        let mut place = |candidate: usize, i: f64| match index(i, n, mode) {
+            Some(i) => {
+                out.offset[d][candidate] = i * steps[d];
+                out.texel[d][candidate] = i as u32;
+            }
+            None => out.offset[d][candidate] = OUTSIDE,
+        };
+        place(0, first);
+        if rules.linear {
+            place(1, first + 1.0);
+        }
         out.weight[d] = weight;
     }
     out

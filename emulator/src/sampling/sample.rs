@@ -101,7 +101,7 @@ struct Target {
     levels: (usize, usize, u16),
 }
 
-/// Fetches in its lanes: results go to `out`, the address of the first texel that
+/// Fetches in its lanes: results go to `out`, the address that hardware gives the first texel that
 /// each lane reads to `at` ([`NO_ADDRESS`] where it reads none).
 ///
 /// # Errors
@@ -205,6 +205,20 @@ fn target(
     Target { point, slice, shift, levels }
 }
 
+impl Target {
+    /// The first or the second level that is read.
+    fn level(&self, second: bool) -> usize {
+        if second { self.levels.1 } else { self.levels.0 }
+    }
+}
+
+/// The texels of one of the levels that the lanes read.
+struct Taps<'t> {
+    targets: &'t [Target; 32],
+    second: bool,
+    prints: [Footprint; 32],
+}
+
 /// A fetch under way.
 struct Work<'w, V> {
     view: &'w mut V,
@@ -222,27 +236,31 @@ impl<V: GlobalView> Work<'_, V> {
         self.resource.format
     }
 
-    fn footprints(&self, targets: &[Target; 32], second: bool) -> [Footprint; 32] {
+    fn taps<'t>(&self, targets: &'t [Target; 32], second: bool) -> Taps<'t> {
         let texel = self.format().texel_bytes();
-        let mut all = [Footprint::NONE; 32];
+        let mut prints = [Footprint::NONE; 32];
         for l in lanes_of(self.exec) {
             let t = &targets[l];
-            let level = &self.resource.levels[if second { t.levels.1 } else { t.levels.0 }];
-            all[l] = footprint(&self.rules, level, t.slice, t.point, t.shift, texel);
+            let level = &self.resource.levels[t.level(second)];
+            prints[l] = footprint(&self.rules, level, t.slice, t.point, t.shift, texel);
         }
-        all
+        Taps { targets, second, prints }
     }
 
-    /// Loads one texel per lane of `lanes` where it has an address; returns the lanes in which it has one.
-    fn load(&mut self, addresses: &[Option<u64>; 32], lanes: u32, texels: &mut Rows) -> Result<u32, Refusal> {
+    /// Loads the texel of a tap of a level, for every lane of `lanes` in which it is not beyond the border; returns these
+    /// lanes.
+    fn load(&mut self, taps: &Taps<'_>, t: usize, lanes: u32, texels: &mut Rows) -> Result<u32, Refusal> {
         let mut at: Addresses = [0; 32];
         let mut mask = 0;
         for l in lanes_of(lanes) {
-            if let Some(address) = addresses[l] {
+            let print = &taps.prints[l];
+            if let Some(address) = print.address(t) {
                 at[l] = address;
                 mask |= 1 << l;
                 if self.taps == 0 || self.at[l] == NO_ADDRESS {
-                    self.at[l] = address;
+                    let target = &taps.targets[l];
+                    let level = &self.resource.levels[target.level(taps.second)];
+                    self.at[l] = print.recorded(t, level, target.slice, self.format().texel_bytes());
                 }
             }
         }
@@ -271,10 +289,9 @@ impl<V: GlobalView> Work<'_, V> {
 
     /// One texel per lane, as it is.
     fn pick(&mut self, targets: &[Target; 32], coord: TexCoord, out: &mut Rows) -> Result<(), Refusal> {
-        let prints = self.footprints(targets, false);
-        let addresses = std::array::from_fn(|l| prints[l].address(0));
+        let taps = self.taps(targets, false);
         let mut texels: Rows = [Row::ZERO; 4];
-        let loaded = self.load(&addresses, self.exec, &mut texels)?;
+        let loaded = self.load(&taps, 0, self.exec, &mut texels)?;
         for l in lanes_of(self.exec) {
             for (c, row) in out.iter_mut().enumerate() {
                 // A texel index beyond the edge reads zero, whatever the border.
@@ -299,13 +316,13 @@ impl<V: GlobalView> Work<'_, V> {
             if lanes == 0 {
                 continue;
             }
-            let prints = self.footprints(targets, second);
+            let taps = self.taps(targets, second);
             for t in 0..1 << dimensions {
-                let weight: [f64; 32] = std::array::from_fn(|l| prints[l].share(t, dimensions) * share(l));
+                let weight: [f64; 32] =
+                    std::array::from_fn(|l| taps.prints[l].share(t, dimensions) * share(l));
                 let lanes = lanes_of(lanes).fold(0u32, |m, l| m | u32::from(weight[l] != 0.0) << l);
-                let addresses = std::array::from_fn(|l| prints[l].address(t));
                 let mut texels: Rows = [Row::ZERO; 4];
-                let loaded = self.load(&addresses, lanes, &mut texels)?;
+                let loaded = self.load(&taps, t, lanes, &mut texels)?;
                 for l in lanes_of(lanes) {
                     for (c, sum) in sums[l].iter_mut().enumerate() {
                         let bits = self.channel(&texels, loaded, l, c);
@@ -324,11 +341,10 @@ impl<V: GlobalView> Work<'_, V> {
 
     /// One channel of the four texels that a bilinear filter would read, counter-clockwise from the lower left.
     fn gather(&mut self, targets: &[Target; 32], component: usize, out: &mut Rows) -> Result<(), Refusal> {
-        let prints = self.footprints(targets, false);
+        let taps = self.taps(targets, false);
         for (row, t) in [2, 3, 1, 0].into_iter().enumerate() {
-            let addresses = std::array::from_fn(|l| prints[l].address(t));
             let mut texels: Rows = [Row::ZERO; 4];
-            let loaded = self.load(&addresses, self.exec, &mut texels)?;
+            let loaded = self.load(&taps, t, self.exec, &mut texels)?;
             for l in lanes_of(self.exec) {
                 out[row].0[l] = self.channel(&texels, loaded, l, component);
             }

@@ -23,8 +23,8 @@ pub(crate) struct SurfaceAccess {
 /// Address of a surface access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TexelAddress {
-    /// To this device address.
-    At(u64),
+    /// To this device address, with the address that hardware gives the texel.
+    At { address: u64, recorded: u64 },
     /// Out of range: the access reads zero or writes nothing.
     Nowhere,
     /// Out of range, which is a fault.
@@ -69,6 +69,9 @@ impl SurfaceAccess {
             _ => {}
         }
         let [x, y, z, layer]: [u64; 4] = std::array::from_fn(|d| at[d].clamp(0, most[d]) as u64);
-        TexelAddress::At(level.base + x + y * level.row_bytes + (z + layer) * level.slice_bytes)
+        TexelAddress::At {
+            address: level.base + x + y * level.row_bytes + (z + layer) * level.slice_bytes,
+            recorded: level.recorded(x, y, z, layer),
+        }
     }
 }

@@ -31,13 +31,15 @@ impl Loaded {
     ) -> Result<Loaded, SessionError> {
         let mut memory = GlobalMemory::new();
         let mut buffers = Vec::new();
-        for buffer in &manifest.buffers {
+        for (index, buffer) in manifest.buffers.iter().enumerate() {
             let bytes = buffer.init.contents(buffer.element, buffer.len).map_err(|what| ManifestError {
                 place: Some(buffer.place.clone()),
                 key: format!("buffers.{}", buffer.name),
                 ..ManifestError::file(manifest.path.display().to_string(), what)
             })?;
-            buffers.push(memory.allocate(&buffer.name, bytes));
+            let arrays = manifest.objects.iter().filter(|object| object.buffer == index);
+            let span = arrays.filter_map(|object| object.recorded_bytes().ok()).max().unwrap_or(0);
+            buffers.push(memory.allocate_within(&buffer.name, bytes, span));
         }
         let handles = objects(&mut memory, &buffers, manifest)?;
         if let Some(bytes) = heap_bytes

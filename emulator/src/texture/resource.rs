@@ -1,10 +1,11 @@
 //! Memory of textures and surfaces: arrays, mipmapped arrays, cubes, linear and pitched memory, all of them
 //! row-major in device memory.
 //!
-//! An array's levels follow each other without gaps; within a level, slices or layers follow rows. Hardware
-//! interleaves; see DEVIATIONS.md.
+//! An array's levels follow each other without gaps; within a level, slices or layers follow rows. Hardware has arrays
+//! of two and three dimensions in blocks: [`Tiles`] gives the address of a texel there, which is what is recorded.
 
 use super::format::ChannelFormat;
+use super::tiles::Tiles;
 use super::{ObjectError, refuse};
 
 /// Largest extent of any dimension, texels (2^27, CUDA's limit for linear memory).
@@ -134,6 +135,24 @@ impl ArrayShape {
         self.check()?;
         self.bytes_of(format.texel_bytes()).ok_or_else(|| ObjectError("the array is too large".into()))
     }
+
+    /// Device memory that hardware gives the array, with whole blocks: at least [`ArrayShape::bytes`].
+    ///
+    /// # Errors
+    /// When the shape is impossible.
+    pub fn tiled_bytes(&self, format: ChannelFormat) -> Result<u64, ObjectError> {
+        let bytes = self.bytes(format)?;
+        let tiled: u64 =
+            (0..self.levels).filter_map(|level| self.tiles(0, level, format)).map(|t| t.slice_bytes()).sum();
+        Ok(bytes.max(tiled * self.slices()))
+    }
+
+    /// The blocks of a level that begins at an address; arrays of one dimension have none.
+    fn tiles(&self, base: u64, level: u32, format: ChannelFormat) -> Option<Tiles> {
+        let [width, height, depth] = self.extent(level);
+        let width_bytes = u64::from(width) * format.texel_bytes();
+        (self.kind.dimensions() > 1).then(|| Tiles::new(base, width_bytes, height, depth))
+    }
 }
 
 const fn describe(kind: ArrayKind) -> &'static str {
@@ -159,6 +178,20 @@ pub struct Level {
     pub row_bytes: u64,
     /// Distance of slices (of depth, layers or faces) in bytes.
     pub slice_bytes: u64,
+    /// Where hardware has the texels, if not in rows.
+    pub tiles: Option<Tiles>,
+}
+
+impl Level {
+    /// The address that hardware gives a byte of a texel: bytes along x, a row, and a slice of depth, layer or face.
+    #[must_use]
+    #[inline]
+    pub fn recorded(&self, x_bytes: u64, y: u64, z: u64, slice: u64) -> u64 {
+        match &self.tiles {
+            Some(tiles) => tiles.address(x_bytes, y, z, slice),
+            None => self.base + x_bytes + y * self.row_bytes + (z + slice) * self.slice_bytes,
+        }
+    }
 }
 
 /// Texels in device memory.
@@ -185,7 +218,8 @@ impl Resource {
         if width == 0 || width > MAX_EXTENT {
             return refuse(format!("linear memory of {width} texels; 1 to {MAX_EXTENT} are possible"));
         }
-        let level = Level { base, extent: [width as u32, 1, 1], row_bytes: bytes, slice_bytes: bytes };
+        let extent = [width as u32, 1, 1];
+        let level = Level { base, extent, row_bytes: bytes, slice_bytes: bytes, tiles: None };
         Ok(Resource { format, kind: ResourceKind::Linear, slices: 1, levels: vec![level] })
     }
 
@@ -213,11 +247,12 @@ impl Resource {
         }
         let slice_bytes = pitch_bytes.checked_mul(u64::from(height)).filter(|&b| b <= MAX_BYTES);
         let Some(slice_bytes) = slice_bytes else { return refuse("the rows span too much memory") };
-        let level = Level { base, extent: [width, height, 1], row_bytes: pitch_bytes, slice_bytes };
+        let extent = [width, height, 1];
+        let level = Level { base, extent, row_bytes: pitch_bytes, slice_bytes, tiles: None };
         Ok(Resource { format, kind: ResourceKind::Pitched, slices: 1, levels: vec![level] })
     }
 
-    /// An array whose [`ArrayShape::bytes`] begin at `base`.
+    /// An array whose [`ArrayShape::bytes`] begin at `base`; recorded addresses are in its [`ArrayShape::tiled_bytes`].
     ///
     /// # Errors
     /// When the shape is impossible or the address not aligned to texels.
@@ -225,12 +260,14 @@ impl Resource {
         shape.check()?;
         aligned(base, format)?;
         let mut levels = Vec::new();
-        let mut at = base;
+        let (mut at, mut blocks_at) = (base, base);
         for level in 0..shape.levels {
             let extent = shape.extent(level);
+            let tiles = shape.tiles(blocks_at, level, format);
+            blocks_at += tiles.map_or(0, |tiles| tiles.slice_bytes() * shape.slices());
             let row_bytes = u64::from(extent[0]) * format.texel_bytes();
             let slice_bytes = row_bytes * u64::from(extent[1]);
-            levels.push(Level { base: at, extent, row_bytes, slice_bytes });
+            levels.push(Level { base: at, extent, row_bytes, slice_bytes, tiles });
             at += slice_bytes * u64::from(extent[2]) * shape.slices();
         }
         let slices = shape.slices() as u32;

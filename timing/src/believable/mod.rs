@@ -23,6 +23,9 @@ fn one_sm(gpu: &str, more: &[&str]) -> GpuConfig {
     let set = [
         "gpu.sms=1",
         "launch.latency_cycles=0",
+        "front_end.l0.size_bytes=0",
+        "front_end.code_group_instructions=1",
+        "front_end.code_group_bytes=8",
         "front_end.icache_prefetch_lines=8",
         "front_end.icache.mshrs=16",
         "load_store.miss_queue_entries=32",

@@ -46,6 +46,16 @@ const CASES: &[Case] = &[
     (&["l2.dirty_percent=101"], "l2.dirty_percent", &["101", "between 1 and 100"]),
     (&["constant_cache.mshrs=0"], "constant_cache.mshrs", &["0"]),
     (&["constant_cache.hit_latency_cycles=0"], "constant_cache.hit_latency_cycles", &["0"]),
+    (&["register_file.guard_delay_cycles=2001"], "register_file.guard_delay_cycles", &["2001"]),
+    (&["front_end.l0.size_bytes=100"], "front_end.l0.size_bytes", &["100", "16384"]),
+    (&["front_end.l0.size_bytes=16777217"], "front_end.l0.size_bytes", &["16777217"]),
+    (&["front_end.l0.ways=0"], "front_end.l0.ways", &["0"]),
+    (&["front_end.l0.sets=0"], "front_end.l0.sets", &["0"]),
+    (&["front_end.l0.replacement=newest"], "front_end.l0.replacement", &["`newest`", "lru"]),
+    (&["front_end.l0.latency_cycles=0"], "front_end.l0.latency_cycles", &["0"]),
+    (&["front_end.l0.stream_lines=65"], "front_end.l0.stream_lines", &["65"]),
+    (&["front_end.code_group_instructions=0"], "front_end.code_group_instructions", &["0"]),
+    (&["front_end.code_group_bytes=4"], "front_end.code_group_bytes", &["4"]),
     (&["l15.size_bytes=16777217"], "l15.size_bytes", &["16777217"]),
     (&["l15.size_bytes=100"], "l15.size_bytes", &["100", "32768"]),
     (&["l15.sets=0"], "l15.sets", &["0"]),
@@ -255,7 +265,9 @@ fn no_rule_is_without_a_case() {
         let shape = key.strip_suffix(".replacement").unwrap_or(&key);
         let of_cache = ["", ".size_bytes", ".sets", ".ways", ".line_bytes"];
         let shapes = CACHES.iter().flat_map(|(cache, _)| of_cache.map(|field| format!("{cache}{field}")));
-        let covered = named.contains(&key) || shapes.into_iter().any(|cache| cache == shape);
+        let section = format!("{key}.");
+        let of_section = named.iter().any(|named| named.starts_with(&section));
+        let covered = named.contains(&key) || of_section || shapes.into_iter().any(|cache| cache == shape);
         assert!(covered, "no case breaks a rule on `{key}`");
     }
     assert!(seen > 100, "only {seen} keys were found in the rules");

@@ -57,6 +57,7 @@ fn policies(config: &GpuConfig) -> Result<(), Broken> {
         ("texture_cache.replacement", &config.texture_cache.replacement),
         ("front_end.icache.replacement", &config.front_end.icache.replacement),
         ("constant_cache.replacement", &config.constant_cache.replacement),
+        ("front_end.l0.replacement", &config.front_end.l0.replacement),
         ("l15.replacement", &config.l15.replacement),
         ("l2.replacement", &config.l2.replacement),
     ] {
@@ -114,6 +115,10 @@ fn caches(config: &GpuConfig) -> Result<(), Broken> {
     let GpuConfig { constant_cache, texture_cache, l1, l2, .. } = config;
     for (key, cache) in [("front_end.icache", &config.front_end.icache), ("constant_cache", constant_cache)] {
         geometry(key, [cache.size_bytes, cache.sets, cache.ways, cache.line_bytes])?;
+    }
+    let l0 = &config.front_end.l0;
+    if l0.size_bytes > 0 {
+        geometry("front_end.l0", [l0.size_bytes, l0.sets, l0.ways, config.front_end.icache.line_bytes])?;
     }
     let l15 = &config.l15;
     if l15.size_bytes > 0 {

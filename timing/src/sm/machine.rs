@@ -78,9 +78,13 @@ impl Shape {
     }
 }
 
-/// Address of the code word at a position, counting the micro-operations inserted before it.
-fn code_address(kernel_index: u32, position: u64) -> u64 {
-    CODE_BASE + (u64::from(kernel_index) << 24) + position * 8
+/// I-cache line of the instruction at a position, counting the micro-operations inserted before it.
+fn line_of_code(config: &GpuConfig, kernel_index: u32, position: u64) -> u64 {
+    let front = &config.front_end;
+    let [instructions, bytes] = [front.code_group_instructions, front.code_group_bytes].map(u64::from);
+    let within = position % instructions * bytes / instructions;
+    let address = CODE_BASE + (u64::from(kernel_index) << 24) + position / instructions * bytes + within;
+    address / u64::from(front.icache.line_bytes)
 }
 
 impl Machine {
@@ -105,10 +109,9 @@ impl Machine {
         for (_, op) in plan.micro_ops() {
             program.insts.push(TimedInst::micro(op, config)?);
         }
-        let line_bytes = u64::from(config.front_end.icache.line_bytes);
         // Inserted operations lie before their instruction.
         let before = |pc: u32| inserted_from.get(pc as usize + 1).copied().unwrap_or(0);
-        let line = |pc| code_address(kernel_index, u64::from(pc + before(pc))) / line_bytes;
+        let line = |pc| line_of_code(config, kernel_index, u64::from(pc + before(pc)));
         let code_lines = (0..count).map(line).collect();
         Ok(Machine {
             banks: BankMap::new(config),
@@ -168,8 +171,7 @@ impl Machine {
         };
         let position = from + all.get(from..)?.iter().position(on_the_way)?;
         let at = u64::from(pc) + u64::from(first) + position as u64;
-        let line_bytes = u64::from(self.config.front_end.icache.line_bytes);
-        Some((position, all[position].op, code_address(self.kernel_index, at) / line_bytes))
+        Some((position, all[position].op, line_of_code(&self.config, self.kernel_index, at)))
     }
 
     /// I-cache line of an instruction of the kernel.

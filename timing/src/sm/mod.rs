@@ -25,6 +25,7 @@ use crate::techniques::{Effects, OperandRead, Stack};
 use parts::barriers::Barriers;
 use parts::collectors::{Collected, Collectors};
 use parts::early::EarlyLoads;
+use parts::first_level::CodePath;
 use parts::flight::Flights;
 use parts::followers::Followers;
 use parts::front::Front;
@@ -32,7 +33,6 @@ use parts::load_store::LoadStore;
 use parts::memory_port::MemoryPort;
 use parts::observer::Observer;
 use parts::scoreboard::Scoreboard;
-use parts::small_caches::CodeCache;
 use parts::units::Units;
 use parts::warps::Residents;
 use parts::wheel::{Event, Wheel};
@@ -55,7 +55,7 @@ pub(crate) struct Sm<'a, S: LaunchSource> {
     of_scheduler: Vec<u64>,
     residents: Residents<S::Warp<'a>>,
     front: Front<'a>,
-    code: CodeCache,
+    code: CodePath,
     schedulers: Vec<WarpScheduler>,
     /// Whether the scheduling policy has an active set.
     has_active_sets: bool,
@@ -128,7 +128,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             of_scheduler,
             residents: Residents::new(blocks, warps),
             front: Front::new(machine),
-            code: CodeCache::new(config, code, machine.last_code_line()),
+            code: CodePath::new(config, code, machine.last_code_line()),
             has_active_sets: scheduler.has_active_set(),
             schedulers: vec![scheduler; schedulers],
             scoreboard: Scoreboard::new(warps),
@@ -283,6 +283,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let mut consider = |cycle: Option<u64>| next = next.min(cycle.unwrap_or(u64::MAX));
         consider(self.wheel.next());
         consider(self.port.next_event());
+        consider(self.code.next_event());
         consider(self.front.next_decoded());
         consider(self.collectors.next_arrival());
         consider(self.collectors.next_departure(|warp, leaves_for| self.takes_from(warp, leaves_for)));
@@ -365,7 +366,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             && self.new_blocks.is_empty()
             && self.early.is_empty()
             && self.load_store.is_drained()
-            && self.code.misses() == 0
+            && self.code.is_drained()
             && self.port.is_drained()
     }
 

@@ -235,7 +235,7 @@ fn every_slot_has_one_cause() {
 #[test]
 fn statistics_do_not_depend_on_threads_nor_on_skipping() {
     let hand = mixed(60, 96);
-    for gpu in ["gtx480", "titanx-pascal", "gtx285"] {
+    for gpu in ["gtx480", "titanx-pascal", "gtx285", "rtx2060"] {
         for policy in POLICIES.iter().map(|row| row.info.name) {
             let config = load(gpu, &[format!("scheduler.policy={policy}")]).expect("valid").config;
             let run = |threads, every_cycle| {

@@ -75,6 +75,8 @@ pub struct TimedInst {
     pub pred_hazards: u8,
     /// Predicates written, one bit each.
     pub pred_writes: u8,
+    /// The bit of the predicate that guards the instruction; none for PT.
+    pub guard: u8,
 }
 
 impl TimedInst {
@@ -182,6 +184,7 @@ impl TimedInst {
             writes,
             pred_hazards: 0,
             pred_writes: 0,
+            guard: 0,
         })
     }
 }
@@ -239,6 +242,7 @@ fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, String> {
         writes,
         pred_hazards,
         pred_writes,
+        guard: if inst.is_unguarded() { 0 } else { 1 << inst.guard.pred.index() },
     })
 }
 

@@ -8,6 +8,7 @@ pub(super) mod barriers;
 pub(super) mod collectors;
 mod data_caches;
 pub(super) mod early;
+pub(super) mod first_level;
 pub(super) mod flight;
 pub(super) mod followers;
 pub(super) mod front;

@@ -13,6 +13,9 @@ struct Pending {
     registers: RegSet,
     memory: RegSet,
     predicates: u8,
+    /// Predicates that can be read but cannot guard yet, and how often each was written meanwhile.
+    guards: u8,
+    guard_writes: [u8; 8],
     /// Registers that instructions in collectors have not read yet.
     reading: RegSet,
 }
@@ -72,7 +75,9 @@ impl Scoreboard {
         let pending = &self.pending[warp];
         if pending.memory.meets(&inst.hazards) {
             Hazard::Memory
-        } else if pending.registers.meets(&inst.hazards) || pending.predicates & inst.pred_hazards != 0 {
+        } else if pending.registers.meets(&inst.hazards)
+            || pending.predicates & inst.pred_hazards | pending.guards & inst.guard != 0
+        {
             Hazard::Alu
         } else {
             Hazard::Clear
@@ -123,6 +128,24 @@ impl Scoreboard {
         pending.predicates |= inst.pred_writes;
         if memory {
             pending.memory.insert_all(&inst.writes);
+        }
+    }
+
+    /// Keeps predicates from guarding instructions until [`Scoreboard::open_guards`] is called for them.
+    pub(crate) fn close_guards(&mut self, warp: usize, predicates: u8) {
+        let pending = &mut self.pending[warp];
+        pending.guards |= predicates;
+        for (predicate, writes) in pending.guard_writes.iter_mut().enumerate() {
+            *writes += predicates >> predicate & 1;
+        }
+    }
+
+    /// Lets predicates guard instructions that have not been closed again since.
+    pub(crate) fn open_guards(&mut self, warp: usize, predicates: u8) {
+        let pending = &mut self.pending[warp];
+        for (predicate, writes) in pending.guard_writes.iter_mut().enumerate() {
+            *writes -= predicates >> predicate & 1;
+            pending.guards &= !(u8::from(*writes == 0) << predicate);
         }
     }
 

@@ -108,7 +108,7 @@ impl CodeCache {
         self.tags
     }
 
-    /// Looks up the line that a warp fetches from. A miss is requested from L2, and a fetch from a new line
+    /// Looks up the line that a warp (or the L0 of a scheduler) fetches from. A miss is requested from L2, and a fetch from a new line
     /// triggers prefetches of the next lines.
     pub(crate) fn fetch(
         &mut self,
@@ -161,12 +161,12 @@ impl CodeCache {
         CodeFetch::Miss
     }
 
-    /// Accepts part of a line; returns the warps that waited for the line if it is complete.
-    pub(crate) fn fill(&mut self, reply: &Reply) -> Option<u64> {
+    /// Accepts part of a line; if it is complete, returns the line and the warps (or L0s) that waited for it.
+    pub(crate) fn fill(&mut self, reply: &Reply) -> Option<(u64, u64)> {
         let miss = arrived(&mut self.misses, reply, self.line_bytes, 0)?;
         self.tags.insert(miss.line, 1, 0);
         self.found = [None; FOUND];
-        Some(miss.warps)
+        Some((miss.line, miss.warps))
     }
 
     /// Outstanding lines.

@@ -10,6 +10,8 @@ pub(crate) enum Event {
     Complete(u16),
     /// A warp's branch is resolved.
     BranchResolved(u8),
+    /// Predicates of a warp, one bit each, can guard instructions.
+    GuardsReady(u8, u8),
     /// A warp leaves its barrier.
     BarrierLeft(u8),
     /// A warp's block has been set up.

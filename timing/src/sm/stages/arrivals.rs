@@ -14,6 +14,10 @@ impl<S: LaunchSource> Sm<'_, S> {
             match event {
                 Event::Complete(slot) => self.complete(slot),
                 Event::BranchResolved(warp) => self.front.branch_resolved(usize::from(warp)),
+                Event::GuardsReady(warp, predicates) => {
+                    self.scoreboard.open_guards(usize::from(warp), predicates);
+                    self.refresh_hazard(usize::from(warp));
+                }
                 Event::BarrierLeft(warp) => self.barriers.leave(usize::from(warp)),
                 Event::WarpReady(warp) if self.hooks().admission => {
                     self.residents.await_admission(usize::from(warp));
@@ -71,12 +75,18 @@ impl<S: LaunchSource> Sm<'_, S> {
         while let Some(reply) = self.port.answer_nearby(self.now) {
             self.take_reply(&reply);
         }
+        let Sm { code, port, stats, now, .. } = self;
+        let woken = code.advance(*now, port, &mut stats.counters);
+        if woken != 0 {
+            self.front.code_arrived(woken);
+        }
     }
 
     /// A reply reaches the cache or the instruction that asked.
     fn take_reply(&mut self, reply: &Reply) {
         if reply.token == Token::InstructionCache {
-            if let Some(warps) = self.code.fill(reply) {
+            let warps = self.code.fill(reply, self.now);
+            if warps != 0 {
                 self.front.code_arrived(warps);
             }
         } else {

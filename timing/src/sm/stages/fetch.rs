@@ -2,9 +2,10 @@
 
 use crate::observe::record::{Origin, Recorder};
 use crate::sm::Sm;
+use crate::sm::parts::first_level::CodePath;
 use crate::sm::parts::front::{Entry, FetchNeighbours, Fetched};
 use crate::sm::parts::memory_port::MemoryPort;
-use crate::sm::parts::small_caches::{CodeCache, CodeFetch};
+use crate::sm::parts::small_caches::CodeFetch;
 use crate::sm::parts::warps::WarpSlot;
 use crate::source::{LaunchSource, WarpStream};
 use crate::stats::Counters;
@@ -13,7 +14,7 @@ use crate::techniques::{At, Decision, FetchVerdict, Stack};
 /// The neighbours of the front end. With `TECHNIQUES`, they are called.
 struct Neighbours<'n, W, const TECHNIQUES: bool> {
     now: u64,
-    code: &'n mut CodeCache,
+    code: &'n mut CodePath,
     port: &'n mut MemoryPort,
     slots: &'n [WarpSlot<W>],
     techniques: &'n mut Stack,
@@ -24,7 +25,7 @@ struct Neighbours<'n, W, const TECHNIQUES: bool> {
 impl<W: WarpStream, const TECHNIQUES: bool> FetchNeighbours for Neighbours<'_, W, TECHNIQUES> {
     #[inline]
     fn read_code(&mut self, line: u64, warp: usize, counters: &mut Counters) -> CodeFetch {
-        self.code.fetch(line, warp, self.port, counters)
+        self.code.fetch(line, warp, self.now, self.port, counters)
     }
 
     fn verdict(&self, warp: usize, pc: u32) -> Decision<FetchVerdict> {

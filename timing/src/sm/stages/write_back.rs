@@ -6,6 +6,7 @@ use crate::program::{MAX_DST, MemoryKind, Path};
 use crate::sm::Sm;
 use crate::sm::parts::early::EarlyLoads;
 use crate::sm::parts::load_store::MemOp;
+use crate::sm::parts::wheel::Event;
 use crate::source::{LaunchSource, Row};
 use crate::stats::Latencies;
 use crate::techniques::{At, RegisterWrite, WriteTo};
@@ -87,6 +88,11 @@ impl<S: LaunchSource> Sm<'_, S> {
             self.stats.counters.rf_writes += count;
         }
         self.scoreboard.release(warp, inst);
+        let delay = u64::from(machine.config.register_file.guard_delay_cycles);
+        if delay > 0 && inst.pred_writes != 0 {
+            self.scoreboard.close_guards(warp, inst.pred_writes);
+            self.wheel.at(self.now + delay, Event::GuardsReady(warp as u8, inst.pred_writes));
+        }
         self.flights.end(slot);
         self.record(|recorder, now| recorder.retired(slot, now));
         self.flights.leave(warp);

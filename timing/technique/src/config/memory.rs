@@ -31,6 +31,23 @@ sections! {
         hit_latency_cycles: u32, Bounds::Between(1, LATENCY);
     }
 
+    /// L0, an instruction cache for the warps of each scheduler in front of the SM's, of the same lines.
+    pub struct L0 {
+        /// Size for one scheduler in bytes = sets × ways × line_bytes of the SM's instruction cache; 0 if there is none.
+        size_bytes: u32, Bounds::Between(0, SM_BYTES);
+        /// Sets.
+        sets: u32, Bounds::Between(1, SM_BYTES);
+        /// Ways.
+        ways: u32, Bounds::Between(1, SM_BYTES);
+        /// Name of the replacement policy; `timing list` shows all.
+        #[serde(default = "lru")]
+        replacement: String;
+        /// Cycles of a request from L0 to the SM's instruction cache, and of a line back.
+        latency_cycles: u32, Bounds::Between(1, LATENCY);
+        /// Lines of its stream buffer; 0 if there is none.
+        stream_lines: u32, Bounds::Between(0, 64);
+    }
+
     /// L1.5, a cache of 128-byte lines of code and constants between an SM's instruction and constant caches and L2.
     pub struct L15 {
         /// Total size in bytes = sets × ways × 128; 0 if there is none.

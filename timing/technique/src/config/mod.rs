@@ -156,8 +156,14 @@ sections! {
         branch_resolve_cycles: u32, Bounds::Between(0, LATENCY);
         /// Lines prefetched after the fetched one.
         icache_prefetch_lines: u32, Bounds::Between(0, 8);
+        /// Instructions of a group of code, which begins at a multiple of its size.
+        code_group_instructions: u32, Bounds::Between(1, 16);
+        /// Bytes of a group, words that control its instructions included.
+        code_group_bytes: u32, Bounds::Between(8, 256);
         /// The instruction cache.
         icache: SmallCache;
+        /// The caches in front of it.
+        l0: L0;
     }
 
     /// Warp schedulers of an SM; warp `w` belongs to scheduler `w mod count`.
@@ -216,6 +222,9 @@ sections! {
         bank_mapping: BankMapping;
         /// Whether banks, collectors and units are split evenly among the schedulers.
         sub_core: bool;
+        /// Cycles from the time at which a written predicate can be read as an operand until it can guard an
+        /// instruction.
+        guard_delay_cycles: u32, Bounds::Between(0, LATENCY);
         /// Cycles from a granted read to the operand's arrival in the collector.
         read_latency_cycles: u32, Bounds::Between(1, 64);
         /// Results that the result bus carries to the register file per cycle.

@@ -40,7 +40,8 @@ impl Bench {
     }
 
     fn fill(&mut self, address: u64, sectors: u8) -> Option<u64> {
-        self.cache.fill(&reply(address, sectors, Token::InstructionCache))
+        let (_, warps) = self.cache.fill(&reply(address, sectors, Token::InstructionCache))?;
+        Some(warps)
     }
 
     /// Addresses and sectors that have been asked for since this was last called.

@@ -189,7 +189,9 @@ impl CodePath {
     #[inline]
     pub(crate) fn advance(&mut self, now: u64, requests: &mut impl Requests, counters: &mut Counters) -> u64 {
         let mut woken = 0;
-        if let Some(sent) = self.sent.pop_front_if(|sent| sent.arrives_at <= now) {
+        if self.sent.front().is_some_and(|sent| sent.arrives_at <= now)
+            && let Some(sent) = self.sent.pop_front()
+        {
             woken = self.first[sent.scheduler].receive(sent.line);
         }
         if let Some(&Moving { arrives_at, line, scheduler }) = self.asked.front()

@@ -153,7 +153,6 @@ fn lowering(bytes: &[u8]) -> LowerOptions {
         check: true,
         stack_bytes: STACK_BYTES,
         fmad: hash & 1 << 21 == 0,
-        keep_branches: hash >> 22 & 7 == 0,
         inline_limit: if hash & 1 << 20 == 0 { LowerOptions::default().inline_limit } else { 0 },
         keep_branches: hash & 7 << 22 == 0,
     }

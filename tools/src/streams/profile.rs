@@ -35,7 +35,7 @@ pub fn executions(trace: &Trace, launch: u32) -> Result<Executions, TraceError> 
     let warps = record.geometry.warps_per_block();
     for block in 0..record.blocks_recorded() {
         for warp in 0..warps {
-            let mut path = trace.path_cursor(launch, block, warp as u32)?;
+            let mut path = trace.path_cursor(launch, block, warp)?;
             let mut before: Option<usize> = None;
             while let Some(step) = path.step()? {
                 let at = step.block.0 as usize;

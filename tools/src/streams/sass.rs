@@ -205,7 +205,7 @@ impl Listing {
                     to.extend(next.filter(|_| last.is_conditional()));
                 }
                 "BRX" | "JMX" => {
-                    to.extend(self.labels.values().filter(|at| **at < list.len()).map(|at| block_of(*at)))
+                    to.extend(self.labels.values().filter(|at| **at < list.len()).map(|at| block_of(*at)));
                 }
                 "EXIT" | "RET" | "KILL" => to.extend(next.filter(|_| last.guarded)),
                 "BPT" => {}

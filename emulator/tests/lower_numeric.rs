@@ -287,7 +287,8 @@ fn float_pairs() -> (Vec<u32>, Vec<u32>) {
 fn flushing_division_and_roots_have_no_subnormal_numbers() {
     let (a, b) = float_pairs();
     let flush = |x: u32| f32::from_bits(if x & 0x7F80_0000 == 0 { x & 0x8000_0000 } else { x });
-    let cases: [(&str, fn(f32, f32) -> f32); 3] = [
+    type Function = fn(f32, f32) -> f32;
+    let cases: [(&str, Function); 3] = [
         ("div.rn.ftz.f32 %out, %in0, %in1;", |a, b| a / b),
         ("rcp.rn.ftz.f32 %out, %in0;", |a, _| 1.0 / a),
         ("sqrt.rn.ftz.f32 %out, %in0;", |a, _| a.sqrt()),

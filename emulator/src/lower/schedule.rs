@@ -620,8 +620,8 @@ impl<'a> Scheduler<'a> {
 
     /// Whether issuing a node in a later cycle shortens live ranges: more values are made later than are kept longer
     /// for it. Instructions that compute its operands, and whose results nothing else uses, can be issued later, too,
-    /// so that what they read counts in their place. As many are enough if they are registers and in turn can be made later, or are
-    /// the loop variable that the node updates.
+    /// so that what they read counts in their place. As many are enough if they are registers and in turn can be made
+    /// later, or are the loop variable that the node updates.
     fn saves(&self, node: usize, cycle: u32, last_use: &HashMap<Item, u32>, late: Late) -> bool {
         let mut results = 0;
         // A loop variable shares the register of its next value.

@@ -115,9 +115,9 @@ fn run(args: &Args) -> Result<(), String> {
         );
     }
     if args.csv {
-        print_csv(args, &kernels)
+        print_csv(args, &kernels);
     } else {
-        print_tables(&kernels)
+        print_tables(&kernels);
     }
     Ok(())
 }

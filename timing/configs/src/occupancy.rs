@@ -67,6 +67,8 @@ pub struct Resources {
     pub max_registers_per_block: u32,
     /// Registers that one thread can address.
     pub max_registers_per_thread: u32,
+    /// Registers that each thread has beside those that its instructions name.
+    pub hidden_registers_per_thread: u32,
     /// Granule in which registers are allocated.
     pub register_unit: u32,
     /// Granularity to which the unit applies.
@@ -86,7 +88,7 @@ pub struct Resources {
 pub struct Demand {
     /// Threads of a block.
     pub threads_per_block: u32,
-    /// 32-bit registers of a thread.
+    /// 32-bit registers of a thread that its instructions name.
     pub registers_per_thread: u32,
     /// Static and dynamic shared memory of a block, in bytes.
     pub shared_bytes: u32,
@@ -137,8 +139,9 @@ pub fn occupancy(sm: &Resources, demand: &Demand) -> Result<Occupancy, String> {
         let (has, max) = (demand.threads_per_block, sm.max_threads_per_block);
         return Err(format!("a block has {has} threads, the limit is {max}"));
     }
-    if demand.registers_per_thread > sm.max_registers_per_thread {
-        let (has, max) = (demand.registers_per_thread, sm.max_registers_per_thread);
+    let registers_per_thread = demand.registers_per_thread + sm.hidden_registers_per_thread;
+    if registers_per_thread > sm.max_registers_per_thread {
+        let (has, max) = (registers_per_thread, sm.max_registers_per_thread);
         return Err(format!("a thread needs {has} registers, the limit is {max}"));
     }
     if demand.shared_bytes > sm.max_shared_bytes_per_block {
@@ -150,15 +153,15 @@ pub fn occupancy(sm: &Resources, demand: &Demand) -> Result<Occupancy, String> {
     let limits = [
         (sm.max_warps / warps, Limit::Warps),
         (sm.max_blocks, Limit::Blocks),
-        (blocks_by_registers(sm, warps, demand.registers_per_thread), Limit::Registers),
+        (blocks_by_registers(sm, warps, registers_per_thread), Limit::Registers),
         (sm.shared_bytes.checked_div(shared).unwrap_or(u32::MAX), Limit::SharedMemory),
     ];
     let (blocks, limit) = limits.into_iter().min_by_key(|(blocks, _)| *blocks).expect("four limits");
     if blocks == 0 {
         return Err(match limit {
             Limit::Registers => format!(
-                "{warps} warps of {} registers per thread exceed the {} registers of an SM",
-                demand.registers_per_thread, sm.registers
+                "{warps} warps of {registers_per_thread} registers per thread exceed the {} registers of an SM",
+                sm.registers
             ),
             Limit::Warps => format!("{warps} warps exceed the {} warp slots of an SM", sm.max_warps),
             Limit::Blocks => "an SM has no block slots".into(),
@@ -205,6 +208,7 @@ mod tests {
         registers: 65536,
         max_registers_per_block: 65536,
         max_registers_per_thread: 255,
+        hidden_registers_per_thread: 0,
         register_unit: 256,
         register_allocation: RegisterAllocation::SubPartition { parts: 4 },
         shared_bytes: 96 << 10,

@@ -264,7 +264,7 @@ impl Replay {
     /// A sentence for each kernel with more registers per thread than a GPU has.
     #[must_use]
     pub fn register_warnings(&self, config: &GpuConfig) -> Vec<String> {
-        let most = config.sm.max_registers_per_thread;
+        let most = config.sm.max_registers_per_thread.saturating_sub(config.sm.hidden_registers_per_thread);
         let mut named: Vec<&str> = Vec::new();
         let mut warnings = Vec::new();
         for launch in &self.launches {

@@ -23,6 +23,7 @@ fn resources(sm: &SmLimits, registers: u32) -> Resources {
         max_registers_per_block: registers.max(sm.registers),
         // A kernel that was compiled for another GPU runs with the registers it has; the commands name it.
         max_registers_per_thread: u32::MAX,
+        hidden_registers_per_thread: sm.hidden_registers_per_thread,
         register_unit: sm.register_allocation_unit,
         register_allocation: sm.register_allocation.rounded_to(sm.warp_allocation_granularity),
         shared_bytes: sm.shared_memory_bytes,

@@ -72,7 +72,8 @@ pub(crate) fn resident_blocks(
     let demand = Demand {
         threads_per_block: threads,
         // A compiler for this GPU would have spilled the others.
-        registers_per_thread: u32::from(machine.regs_per_thread).min(resources.max_registers_per_thread),
+        registers_per_thread: u32::from(machine.regs_per_thread)
+            .min(resources.max_registers_per_thread - resources.hidden_registers_per_thread),
         shared_bytes: machine.static_shared_bytes.saturating_add(dynamic_shared_bytes),
     };
     occupancy(&resources, &demand).map_err(|_| Status::LAUNCH_OUT_OF_RESOURCES)

@@ -125,6 +125,8 @@ sections! {
         warp_allocation_granularity: u32, Bounds::Between(1, MASK_BITS);
         /// Registers that one thread can address. A kernel with more keeps them, and a warning names it.
         max_registers_per_thread: u32, Bounds::Between(1, 255);
+        /// Registers that hardware allocates to each thread beside those that its instructions name.
+        hidden_registers_per_thread: u32, Bounds::Between(0, 8);
         /// Shared memory in bytes.
         shared_memory_bytes: u32, Bounds::Between(1, SM_BYTES);
         /// Shared memory that one block may take, in bytes.

@@ -31,6 +31,7 @@ mod policy;
 pub use warplab_technique::{occupancy, program};
 pub mod replay;
 pub mod reports;
+pub mod reproduce;
 mod sched;
 mod sm;
 mod source;

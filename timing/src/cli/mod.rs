@@ -12,6 +12,7 @@ mod output;
 mod progress;
 mod replay;
 mod report;
+mod reproduce;
 mod shared;
 mod study;
 mod views;
@@ -42,6 +43,8 @@ enum Command {
     /// Writes a page with studies, replays and techniques compared with the baseline, and its data and
     /// figures as files.
     Report(report::Arguments),
+    /// Reproduces the figures of papers: records their programs, measures, and puts ours beside the paper's.
+    Reproduce(reproduce::Arguments),
     /// Compares two JSON results.
     Compare(compare::Arguments),
     /// Correlates replays with hardware: profiles of Nsight Compute and nvprof, or tables of published figures.
@@ -90,6 +93,7 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
         Command::Why(arguments) => done(why::run(arguments, &catalogue)),
         Command::Study(arguments) => done(study::run(arguments)),
         Command::Report(arguments) => done(report::run(arguments, &catalogue)),
+        Command::Reproduce(arguments) => done(reproduce::run(arguments, &catalogue)),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Correlate(arguments) => correlate::run(arguments),
         Command::List(arguments) => done(list::run(arguments, &catalogue)),

@@ -65,6 +65,9 @@ pub(super) fn result(
         ],
         definitions: definitions(study),
     };
+    if study.course.is_some() {
+        result.data.push(("course", course(study, number, rows)));
+    }
     if let Some(by) = options.by {
         let (key, shown, data) = breakdown::breakdown(study, number, rows, by, options.top);
         result.tables.push(shown);
@@ -170,6 +173,23 @@ fn data_of_traces(study: &Study, sums: &[Sum<'_>]) -> Table {
     let mut table = Table::new(format!("{} by trace", study.name), columns);
     for (trace, sum) in sums {
         table.push([Cell::from(*trace)].into_iter().chain(data_cells(study, sum)));
+    }
+    table
+}
+
+/// Points of the curves over the course of a warp, a curve per kernel.
+fn course(study: &Study, number: usize, rows: &[KernelCounts]) -> Table {
+    let columns = [
+        Column::text("trace"),
+        Column::text("kernel"),
+        Column::float("x", 0).help("Instructions executed by the warp"),
+        Column::percent("y", 2).help(study.course.map_or("", |course| course.y)),
+    ];
+    let mut table = Table::new(format!("{} over the course of a warp", study.name), columns);
+    for row in rows {
+        for &(x, y) in &row.course[number] {
+            table.push(report::cells![&row.trace, &row.kernel.name, x, y]);
+        }
     }
     table
 }

@@ -1,0 +1,219 @@
+//! A figure's values: ours beside the paper's, by program or kernel, and their means.
+
+use super::answer::Numbers;
+use super::experiment::{By, Experiment, Figure, Form, MEAN, MeanOf, Program, Relation, Replayed, Series};
+use super::question::{questions, recording};
+use super::work::Answers;
+use super::workloads::Recording;
+use report::{arithmetic_mean, geometric_mean};
+
+/// Smallest value that a geometric mean counts: smaller ones count as this, so that zeros do not end it.
+const LEAST: f64 = 1e-4;
+
+/// A figure as measured.
+#[derive(Clone, Debug)]
+pub struct Measured<'a> {
+    /// The figure.
+    pub figure: &'a Figure,
+    /// Programs or kernels.
+    pub lines: Vec<Line>,
+    /// Means over all programs and over groups.
+    pub means: Vec<Line>,
+    /// Curves by kernel, of a figure of curves.
+    pub curves: Vec<(String, Vec<(f64, f64)>)>,
+    /// Programs without values, and why.
+    pub missing: Vec<(String, String)>,
+}
+
+/// The values of a program, of a kernel, or a mean; a value that does not exist is not a number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Name of the program, program and kernel, or what the mean is over.
+    pub label: String,
+    /// Groups of the program.
+    pub groups: Vec<String>,
+    /// Ours, by series.
+    pub ours: Vec<f64>,
+    /// The paper's, by series.
+    pub paper: Vec<f64>,
+}
+
+/// The values of a figure.
+#[must_use]
+pub fn measured<'a>(
+    experiment: &Experiment,
+    figure: &'a Figure,
+    answers: &Answers,
+    defaults: &Recording,
+) -> Measured<'a> {
+    let programs = experiment.programs_of(figure);
+    let mut all =
+        Measured { figure, lines: Vec::new(), means: Vec::new(), curves: Vec::new(), missing: Vec::new() };
+    for program in &programs {
+        if let Err(why) = all.add(experiment, program, answers, defaults) {
+            all.missing.push((program.name.clone(), why));
+        }
+    }
+    let means = |name: &str, of: &dyn Fn(&&Line) -> bool, label: String| Line {
+        label,
+        groups: Vec::new(),
+        ours: (0..figure.series.len())
+            .map(|i| mean(figure.mean, all.lines.iter().filter(of).map(|line| line.ours[i])))
+            .collect(),
+        paper: figure.series.iter().map(|series| reported(series, name)).collect(),
+    };
+    if figure.form != Form::Curve {
+        let mut lines = vec![means(MEAN, &|_| true, figure.mean.name().to_owned())];
+        let groups = Experiment::groups_of(&programs);
+        if groups.len() > 1 {
+            for group in groups {
+                let within = |line: &&Line| line.groups.contains(&group);
+                lines.push(means(&group, &within, format!("{} of {group}", figure.mean.name())));
+            }
+        }
+        all.means = lines;
+    }
+    all
+}
+
+impl Measured<'_> {
+    fn add(
+        &mut self,
+        experiment: &Experiment,
+        program: &Program,
+        answers: &Answers,
+        defaults: &Recording,
+    ) -> Result<(), String> {
+        let figure = self.figure;
+        let mut lines: Vec<Line> = Vec::new();
+        for (place, series) in figure.series.iter().enumerate() {
+            let recording = recording(program, series, defaults);
+            let asked = questions(experiment, figure, series);
+            let found = asked.iter().map(|question| answers.of(&recording, question));
+            let found = found.collect::<Result<Vec<_>, String>>()?;
+            let [answer, rest @ ..] = &found[..] else { continue };
+            if figure.form == Form::Curve {
+                let name = |kernel: &str| format!("{}: {kernel}", program.name);
+                self.curves
+                    .extend(answer.courses.iter().map(|(kernel, points)| (name(kernel), points.clone())));
+                continue;
+            }
+            let baseline = rest.first();
+            let mut values: Vec<(String, f64)> = Vec::new();
+            match figure.by {
+                By::Program => {
+                    let plain = baseline.map(|answer| &answer.total);
+                    values.push((program.name.clone(), value(series, &answer.total, plain)?));
+                }
+                By::Kernel => {
+                    for (kernel, numbers) in &answer.kernels {
+                        let same = |(name, _): &&(String, Numbers)| name == kernel;
+                        let plain = baseline.and_then(|answer| answer.kernels.iter().find(same));
+                        let label = format!("{}: {kernel}", program.name);
+                        values.push((label, value(series, numbers, plain.map(|(_, numbers)| numbers))?));
+                    }
+                }
+            }
+            for (label, value) in values {
+                let at = lines.iter().position(|line| line.label == label).unwrap_or_else(|| {
+                    let none = vec![f64::NAN; figure.series.len()];
+                    lines.push(Line {
+                        label,
+                        groups: program.groups.clone(),
+                        ours: none.clone(),
+                        paper: none,
+                    });
+                    lines.len() - 1
+                });
+                lines[at].ours[place] = value;
+                if figure.by == By::Program {
+                    lines[at].paper[place] = reported(series, &program.name);
+                }
+            }
+        }
+        self.lines.extend(lines);
+        Ok(())
+    }
+}
+
+/// What the paper reports of a program, a group or the mean.
+fn reported(series: &Series, name: &str) -> f64 {
+    series.paper.get(name).copied().unwrap_or(f64::NAN)
+}
+
+fn value(series: &Series, numbers: &Numbers, baseline: Option<&Numbers>) -> Result<f64, String> {
+    if let Some(share) = &series.share {
+        // A share of nothing is no number in the study either.
+        return Ok(numbers.get(share).copied().unwrap_or(f64::NAN));
+    }
+    let Some(replayed) = &series.replay else { return Ok(f64::NAN) };
+    let own = quotient(replayed, numbers)?;
+    let plain = || quotient(replayed, baseline.ok_or("the machine without techniques has no such kernel")?);
+    Ok(match replayed.relation {
+        Relation::None => own,
+        Relation::Over => own / plain()?,
+        Relation::Under => plain()? / own,
+    })
+}
+
+fn quotient(replayed: &Replayed, numbers: &Numbers) -> Result<f64, String> {
+    let sum = |keys: &[String]| -> Result<f64, String> {
+        // A machine without techniques has no energy of theirs.
+        let absent = |key: &String| key.starts_with("energy_pj.").then_some(0.0);
+        let one = |key: &String| {
+            numbers.get(key).copied().or(absent(key)).ok_or_else(|| format!("the replay counted no {key}"))
+        };
+        keys.iter().map(one).sum()
+    };
+    Ok(sum(&replayed.of)? / if replayed.per.is_empty() { 1.0 } else { sum(&replayed.per)? })
+}
+
+fn mean(kind: MeanOf, values: impl Iterator<Item = f64>) -> f64 {
+    let values = values.filter(|value| value.is_finite());
+    match kind {
+        MeanOf::Arithmetic => arithmetic_mean(values),
+        MeanOf::Geometric => geometric_mean(values.map(|value| value.max(LEAST))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replayed(relation: Relation) -> Replayed {
+        let keys = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        Replayed { tech: Vec::new(), set: Vec::new(), of: keys(&["a", "b"]), per: keys(&["c"]), relation }
+    }
+
+    fn numbers(a: f64, b: f64, c: f64) -> Numbers {
+        [("a", a), ("b", b), ("c", c)].map(|(key, value)| (key.to_owned(), value)).into()
+    }
+
+    #[test]
+    fn values_are_sums_over_sums_and_relate_to_the_plain_machine() -> Result<(), String> {
+        let (own, plain) = (numbers(1.0, 2.0, 6.0), numbers(1.0, 1.0, 1.0));
+        for (relation, expected) in [(Relation::None, 0.5), (Relation::Over, 0.25), (Relation::Under, 4.0)] {
+            let series = Series {
+                name: "s".into(),
+                study: None,
+                share: None,
+                replay: Some(replayed(relation)),
+                schedule: None,
+                maxregs: None,
+                paper: [].into(),
+            };
+            assert_eq!(value(&series, &own, Some(&plain))?, expected, "{relation:?}");
+        }
+        let why = quotient(&replayed(Relation::None), &[("a".to_owned(), 1.0)].into());
+        assert_eq!(why, Err("the replay counted no b".into()));
+        Ok(())
+    }
+
+    #[test]
+    fn means_leave_out_what_is_missing_and_zeros_do_not_end_the_geometric_one() {
+        let values = [0.5, f64::NAN, 0.0];
+        assert_eq!(mean(MeanOf::Arithmetic, values.into_iter()), 0.25);
+        let geometric = mean(MeanOf::Geometric, values.into_iter());
+        assert!((geometric - (0.5f64 * LEAST).sqrt()).abs() < 1e-12, "{geometric}");
+    }
+}

@@ -1,0 +1,44 @@
+//! Reproduction of papers, figure by figure.
+//!
+//! An [`Experiment`] is a data file: a paper's programs, its machine, and for each figure what is measured and what the
+//! paper reports. [`questions`](question) are asked of recordings: the counts of a study, or the statistics of a replay.
+//! [`run`](work::run) records what is missing with the emulator's command line, answers all open questions on all cores
+//! and keeps every answer in a [`Cache`] by the content of what it depends on, so that an interrupted run goes on where
+//! it stopped. [`measured`] puts ours beside the paper's, and [`page`] draws it.
+//!
+//! The timing model knows programs only as recordings: the emulator is run as a program and not linked.
+
+mod answer;
+mod builtin;
+mod cache;
+mod experiment;
+mod measured;
+mod page;
+mod question;
+mod recorder;
+mod work;
+mod workloads;
+
+pub use answer::{Answer, Numbers};
+pub use builtin::{PAPERS, paper};
+pub use cache::Cache;
+pub use experiment::{
+    By, Experiment, Figure, Form, MeanOf, Paper, Program, Relation, Replayed, Series, Unit,
+};
+pub use measured::{Line, Measured, measured};
+pub use page::{page, text};
+pub use question::{Question, questions};
+pub use recorder::Recorder;
+pub use work::{Answers, Plan, Progress, Task, plan, run};
+pub use workloads::{Recording, Workload, Workloads};
+
+/// Content of this program, as a key: answers that it kept hold for no other.
+///
+/// # Errors
+/// The program's file cannot be read.
+pub fn this_program() -> Result<String, String> {
+    let path =
+        std::env::current_exe().map_err(|why| format!("the path of this program is unknown: {why}"))?;
+    let content = std::fs::read(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+    Ok(cache::Key::default().with(&content).text())
+}

@@ -1,0 +1,72 @@
+//! The emulator's command line, which records workloads.
+
+use super::cache::{Cache, Key};
+use super::workloads::{Recording, Workloads};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Name of the command.
+const EMU: &str = if cfg!(windows) { "emu.exe" } else { "emu" };
+
+/// A program `emu`, identified by its content.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    program: PathBuf,
+    content: String,
+}
+
+impl Recorder {
+    /// The named program, or `emu` beside this program or on the search path.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be read.
+    pub fn find(named: Option<&Path>) -> Result<Recorder, String> {
+        let beside = || Some(std::env::current_exe().ok()?.with_file_name(EMU));
+        let on_path = || {
+            let paths = std::env::var_os("PATH")?;
+            std::env::split_paths(&paths).map(|folder| folder.join(EMU)).find(|path| path.is_file())
+        };
+        let program = match named {
+            Some(named) => Some(named.to_owned()),
+            None => beside().filter(|path| path.is_file()).or_else(on_path),
+        };
+        let program = program.ok_or(
+            "recording needs `emu`, which is neither beside this program nor on the search path; name it with --emu",
+        )?;
+        let content = std::fs::read(&program).map_err(|why| format!("{}: {why}", program.display()))?;
+        Ok(Recorder { content: Key::default().with(&content).text(), program })
+    }
+
+    /// Key of a recording: the recorder, the workload's files and the options.
+    pub(super) fn key(&self, recording: &Recording, workloads: &Workloads) -> Result<String, String> {
+        let key = workloads.find(&recording.workload)?.key(Key::default().with(self.content.as_bytes()))?;
+        let arguments = recording.arguments();
+        Ok(arguments.iter().fold(key, |key, word| key.with(word.as_bytes())).text())
+    }
+
+    /// The trace of a recording, recorded unless the cache has it.
+    pub(super) fn trace(
+        &self,
+        recording: &Recording,
+        (workloads, cache): (&Workloads, &Cache),
+        threads: usize,
+    ) -> Result<PathBuf, String> {
+        let path = cache.trace(&self.key(recording, workloads)?)?;
+        if path.is_file() {
+            return Ok(path);
+        }
+        let workload = workloads.find(&recording.workload)?;
+        let mut command = Command::new(&self.program);
+        command.arg("record").arg(&workload.ptx).arg("--launch").arg(&workload.manifest);
+        command.args(recording.arguments()).arg("--threads").arg(threads.to_string()).arg("-o").arg(&path);
+        let done = command.stdin(Stdio::null()).output();
+        let done = done.map_err(|why| format!("cannot run {}: {why}", self.program.display()))?;
+        if done.status.success() {
+            return Ok(path);
+        }
+        let said = String::from_utf8_lossy(&done.stderr);
+        // The first error says why; the rest is advice for whoever typed the command.
+        let said = said.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or(said.trim());
+        Err(format!("emu record {} {}: {said}", recording.workload, recording.arguments().join(" ")))
+    }
+}

@@ -161,26 +161,42 @@ fn table(one: &Measured<'_>) -> Table {
         Unit::Ratio => Column::ratio(name, 3),
         Unit::Number => Column::float(name, 2),
     };
+    // Values of single programs have columns beside ours; where the paper has means only, a row is enough.
+    let reported = |i: usize| one.lines.iter().any(|line| line.paper[i].is_finite());
     let mut columns = vec![Column::text(if figure.by == By::Kernel { "Kernel" } else { "Program" })];
-    for series in &figure.series {
+    for (i, series) in figure.series.iter().enumerate() {
         columns.push(number(series.name.clone()));
-        if !series.paper.is_empty() {
+        if reported(i) {
             columns.push(number(format!("{}, paper", series.name)).key(format!("{} paper", series.name)));
         }
     }
     let cells = |line: &Line| {
         let mut cells = vec![Cell::from(&line.label)];
-        for (i, series) in figure.series.iter().enumerate() {
+        for i in 0..figure.series.len() {
             cells.push(line.ours[i].into());
-            if !series.paper.is_empty() {
+            if reported(i) {
                 cells.push(line.paper[i].into());
+            }
+        }
+        cells
+    };
+    let papers = |line: &Line| {
+        let mut cells = vec![Cell::from(format!("{}, paper", line.label))];
+        for i in 0..figure.series.len() {
+            cells.push(line.paper[i].into());
+            if reported(i) {
+                cells.push(Cell::Missing);
             }
         }
         cells
     };
     let mut table = Table::new(figure.title.clone(), columns).id(id(figure));
     one.lines.iter().for_each(|line| table.push(cells(line)));
-    one.means.iter().fold(table, |table, line| table.summary(cells(line)))
+    one.means.iter().fold(table, |table, line| {
+        let has = line.paper.iter().any(|value| value.is_finite());
+        let table = table.summary(cells(line));
+        if has { table.summary(papers(line)) } else { table }
+    })
 }
 
 /// The figure in the paper's form.

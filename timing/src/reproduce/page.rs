@@ -37,7 +37,7 @@ pub fn text(experiment: &Experiment, figures: &[Measured<'_>]) -> String {
         text += &format!("{}\n", heading(experiment, one.figure));
         match one.figure.form {
             Form::Curve => {
-                text += &format!("{}: {} curves, in the page\n", one.figure.title, one.curves.len())
+                text += &format!("{}: {} curves, in the page\n", one.figure.title, one.curves.len());
             }
             Form::Bars | Form::Stacked => text += &table(one).to_text(),
         }

@@ -235,6 +235,20 @@ mod tests {
         assert_eq!(blocks(96, 64, 0), Ok((10, Limit::Registers)));
     }
 
+    /// Since Volta hardware allocates two registers beside those that are named: `cuda_occupancy.h` takes ptxas's count,
+    /// which has them.
+    #[test]
+    fn hidden_registers_are_allocated_too() {
+        let volta = Resources { hidden_registers_per_thread: 2, ..PASCAL };
+        let blocks = |registers| {
+            let demand = Demand { threads_per_block: 256, registers_per_thread: registers, shared_bytes: 0 };
+            occupancy(&volta, &demand).map(|o| o.blocks)
+        };
+        assert_eq!((blocks(30), blocks(31), blocks(62), blocks(63)), (Ok(8), Ok(6), Ok(4), Ok(3)));
+        let why = blocks(254).expect_err("256 registers");
+        assert_eq!(why, "a thread needs 256 registers, the limit is 255");
+    }
+
     #[test]
     fn what_fits_nowhere_says_why() {
         assert!(blocks(1024, 80, 0).expect_err("too many registers").contains("registers"));

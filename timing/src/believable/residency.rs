@@ -31,7 +31,6 @@ fn one_more_block_than_the_registers_allow_is_never_resident() {
     for gpu in ["gtx480", "titanx-pascal", "qv100", "rtx2060", "rtx3070"] {
         for wanted in [2u32, 3, 5] {
             let hand = waiting(32);
-            let per_warp = 32 * u32::from(hand.kernel.regs_per_thread);
             let set = |registers: u32| {
                 let set = ["gpu.sms=1".to_owned(), format!("sm.registers={registers}")];
                 let mut config = load(gpu, &set).expect("a valid configuration").config;
@@ -40,7 +39,9 @@ fn one_more_block_than_the_registers_allow_is_never_resident() {
                 config.sm.warp_allocation_granularity = 1;
                 config
             };
-            let unit = load(gpu, &[]).expect("built-in").config.sm.register_allocation_unit;
+            let sm = load(gpu, &[]).expect("built-in").config.sm;
+            let unit = sm.register_allocation_unit;
+            let per_warp = 32 * (u32::from(hand.kernel.regs_per_thread) + sm.hidden_registers_per_thread);
             let enough = wanted * 2 * per_warp.next_multiple_of(unit);
             let resident = |registers| most_resident(&hand.observe(&set(registers)));
             assert_eq!(resident(enough), wanted as usize, "{gpu}: registers for {wanted} blocks");

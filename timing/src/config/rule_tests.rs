@@ -23,6 +23,7 @@ const CASES: &[Case] = &[
     (&["sm.register_allocation_unit=1048577"], "sm.register_allocation_unit", &["1048577"]),
     (&["sm.warp_allocation_granularity=0"], "sm.warp_allocation_granularity", &["0"]),
     (&["sm.max_registers_per_thread=256"], "sm.max_registers_per_thread", &["256", "255"]),
+    (&["sm.hidden_registers_per_thread=9"], "sm.hidden_registers_per_thread", &["9", "between 0 and 8"]),
     (&["sm.shared_memory_bytes=4294967295"], "sm.shared_memory_bytes", &["4294967295"]),
     (&["sm.shared_memory_per_block_bytes=49153"], "sm.shared_memory_per_block_bytes", &["49153", "49152"]),
     (&["sm.shared_allocation_unit_bytes=0"], "sm.shared_allocation_unit_bytes", &["0"]),

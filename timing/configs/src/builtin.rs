@@ -26,8 +26,26 @@ pub const MODELLED: &str = "titanx-pascal";
 
 /// Every GPU that is modelled.
 pub const GPUS: &[Builtin] = builtin!(
-    "": "gtx480", "gtxtitan", "titanx-pascal", "gtx1080ti", "qv100", "rtx2060", "rtx3070", "gtx285", "bow-titanx", "corf-fermi",
+    "": "gtx480", "gtxtitan", "titanx-pascal", "gtx1080ti", "qv100", "rtx2060", "rtx3070", "gtx285",
+    "bow-titanx", "corf-fermi", "dac-fermi", "darsie-pascal", "larf-fermi", "larf-pascal",
+    "regmutex-fermi", "regmutex-fermi-half", "uv-gt200", "uv-gt200-16", "uv-gt200-32",
 );
+
+/// The GPUs with which papers measured. Their files name every value and its source themselves, so that a change of
+/// another GPU's file does not move them: they inherit from each other at most.
+pub const PAPERS: &[&str] = &[
+    "bow-titanx",
+    "corf-fermi",
+    "dac-fermi",
+    "darsie-pascal",
+    "larf-fermi",
+    "larf-pascal",
+    "regmutex-fermi",
+    "regmutex-fermi-half",
+    "uv-gt200",
+    "uv-gt200-16",
+    "uv-gt200-32",
+];
 
 /// Every board that the CUDA API can present; the first is the default.
 pub const BOARDS: &[Builtin] =

@@ -24,6 +24,28 @@ fn every_built_in_configuration_and_energy_table_loads() {
     }
 }
 
+/// A paper's machine stays as it is when another GPU's file changes, and every value says where it comes from.
+#[test]
+fn the_machines_of_papers_name_every_value_and_its_source() {
+    for name in builtin::PAPERS {
+        let loaded = load(name, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let own = |place: &str| {
+            let file = place.rsplit_once(':').map_or(place, |(file, _)| file);
+            builtin::PAPERS.iter().any(|paper| file == format!("timing/configs/{paper}.toml"))
+        };
+        for (key, place) in &loaded.places {
+            assert!(own(place), "{name} inherits `{key}` from {place}, which is no paper's machine");
+        }
+        let about = ["base", "name", "description", "energy"];
+        let sections: Vec<&str> =
+            loaded.places.keys().filter_map(|key| Some(key.rsplit_once('.')?.0)).collect();
+        for (key, source) in &loaded.sources {
+            let described = about.contains(&key.as_str()) || sections.contains(&key.as_str());
+            assert!(described || !source.is_empty(), "{name}: `{key}` has no source");
+        }
+    }
+}
+
 #[test]
 fn sizes_and_bandwidths_are_the_published_ones() {
     let of = |name| load(name, &[]).expect("built-in").config;

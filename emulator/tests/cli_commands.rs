@@ -125,6 +125,63 @@ fn listings_show_counters_live_registers_and_meeting_points() {
     assert!(run.out.lines().any(|l| l.starts_with(meeting) && l.contains('>')), "{branch}");
 }
 
+/// Registers per thread of the only kernel of a listing.
+fn registers(listing: &str) -> u32 {
+    let (before, _) = listing.split_once(" registers (").unwrap_or_else(|| panic!("{listing}"));
+    before.rsplit(' ').next().and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("{listing}"))
+}
+
+/// Instructions since sm_70 name two registers fewer than a thread has.
+#[test]
+fn a_limit_of_registers_holds_for_kernels_without_bounds() {
+    let folder = Folder::new();
+    let ptx = workload("matmul_naive") + ".ptx";
+    let listing = |flags: &[&str]| {
+        let run = folder.emu(&[&["disasm", &ptx], flags].concat());
+        run.succeeds();
+        run.out
+    };
+    let (all, few) = (listing(&[]), listing(&["--maxregs", "24"]));
+    assert!(registers(&all) > 22 && registers(&few) <= 22, "{all}{few}");
+    assert!(few.contains("of them spills"), "{few}");
+    folder.emu(&["run", &ptx, "--maxregs", "24"]).succeeds();
+    let record = |flags: &[&str], to: &str| {
+        folder.emu(&[&["record", &ptx, "-o", to], flags].concat()).succeeds();
+        let trace = trace_format::reader::Trace::open(folder.path(to)).unwrap();
+        trace.kernel(0).regs_per_thread
+    };
+    assert_eq!(u32::from(record(&[], "all.wtrace")), registers(&all));
+    assert_eq!(u32::from(record(&["--maxregs", "24"], "few.wtrace")), registers(&few));
+    let low = folder.emu(&["run", &ptx, "--maxregs", "23"]);
+    low.fails(&["a limit of 23 registers per thread is too low", "sm_75", "at least 24"]);
+    for number in ["15", "256", "many"] {
+        let refused = folder.emu(&["run", &ptx, "--maxregs", number]);
+        assert_eq!(refused.code, Some(2), "{}", refused.err);
+        assert!(refused.err.contains("--maxregs"), "{}", refused.err);
+    }
+}
+
+#[test]
+fn orders_of_instructions_differ_and_results_do_not() {
+    let folder = Folder::new();
+    let ptx = workload("hotspot") + ".ptx";
+    let with = |order: &str| {
+        let listing = folder.emu(&["disasm", &ptx, "--schedule", order]);
+        listing.succeeds();
+        let run = folder.emu(&["run", &ptx, "--schedule", order]);
+        run.succeeds();
+        assert!(run.out.contains(": passed"), "{}", run.out);
+        listing.out
+    };
+    let [latency, source, reuse] = ["latency", "source", "reuse"].map(with);
+    let usual = folder.emu(&["disasm", &ptx]);
+    assert_eq!(usual.out, latency);
+    assert!(latency != source && latency != reuse && source != reuse);
+    let unknown = folder.emu(&["disasm", &ptx, "--schedule", "random"]);
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.err.contains("[possible values: latency, source, reuse]"), "{}", unknown.err);
+}
+
 #[test]
 fn overriding_sizes_reaches_the_kernel() {
     let ptx = workload("vectoradd") + ".ptx";

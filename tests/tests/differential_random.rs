@@ -4,7 +4,7 @@
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use emulator::lower::DEFAULT_INLINE_LIMIT;
+use emulator::lower::{DEFAULT_INLINE_LIMIT, Schedule};
 use tests::oracle::differential::{Case, Failure, Setup, attack, compare};
 use tests::oracle::generate::{Dice, Drawn, Focus, Kernel};
 
@@ -57,7 +57,15 @@ fn earlier_failures_stay_fixed() {
             [(max_registers, DEFAULT_INLINE_LIMIT), (255, DEFAULT_INLINE_LIMIT), (255, 0)]
         {
             let traces = Some(traces.path());
-            let setup = Setup { max_registers, threads: 1, check: true, fmad: true, inline_limit, traces };
+            let setup = Setup {
+                max_registers,
+                threads: 1,
+                check: true,
+                fmad: true,
+                inline_limit,
+                schedule: Schedule::default(),
+                traces,
+            };
             if let Err(failure) = compare(&case, &setup) {
                 panic!(
                     "{} with {max_registers} registers, inlining {inline_limit}: {failure}",

@@ -36,6 +36,10 @@ pub(crate) const STACK_VARIABLE: &str = "WARPLAB_STACK_BYTES";
 pub(crate) const FMAD_VARIABLE: &str = "WARPLAB_FMAD";
 /// 1 keeps the loops and branches of the PTX ([`emulator::lower::LowerOptions::keep_branches`]).
 pub(crate) const KEEP_BRANCHES_VARIABLE: &str = "WARPLAB_KEEP_BRANCHES";
+/// Environment variable with the most registers per thread ([`emulator::lower::LowerOptions::maxregs`]).
+pub(crate) const MAXREGS_VARIABLE: &str = "WARPLAB_MAXREGS";
+/// Environment variable with the order of instructions ([`emulator::lower::Schedule`]).
+pub(crate) const SCHEDULE_VARIABLE: &str = "WARPLAB_SCHEDULE";
 /// Environment variable with the warp instructions of a warp's turn.
 pub(crate) const INTERLEAVE_VARIABLE: &str = "WARPLAB_INTERLEAVE";
 /// Environment variable that is 1 when loads out of bounds that hardware does not notice shall give zeros.
@@ -167,6 +171,8 @@ impl Gpu {
         gpu.modules.lowering.keep_branches =
             std::env::var_os(KEEP_BRANCHES_VARIABLE).is_some_and(|v| v == "1");
         gpu.modules.lowering.fmad = std::env::var_os(FMAD_VARIABLE).is_none_or(|v| v != "0" && v != "false");
+        gpu.modules.lowering.maxregs = variable(MAXREGS_VARIABLE);
+        gpu.modules.lowering.schedule = variable(SCHEDULE_VARIABLE).unwrap_or_default();
         ending::on_end(finish);
         if gpu.recording.recorder.is_some() || summary::is_wanted() {
             ending::watch();

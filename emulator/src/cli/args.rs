@@ -1,8 +1,9 @@
 //! Flags of the `emu` command.
 
 use crate::exec::{DEFAULT_INTERLEAVE, DEFAULT_MAX_INSTRUCTIONS, DEFAULT_MAX_PRINT_BYTES, Options};
-use crate::lower::{DEFAULT_STACK_BYTES, LowerOptions};
+use crate::lower::{DEFAULT_STACK_BYTES, LowerOptions, Schedule};
 use crate::session::{DEFAULT_HEAP_BYTES, Setup};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -40,6 +41,7 @@ pub(super) enum Command {
   emu run --device a100 -- python3 train.py   with tinygrad, Numba, CuPy, PyCUDA or Triton, for instance
   emu run app.ptx
   emu run app.ptx --launch small.toml --threads 1
+  emu run app.ptx --maxregs 32        what the kernels do with 32 registers per thread
   emu run app.ptx --set n=4096 --set a.len=n*2 --set launch.0.grid=[16,1,1] --dump c")]
     Run(Run),
     /// Run the launches of a manifest, or a CUDA program, and write their trace.
@@ -48,12 +50,14 @@ pub(super) enum Command {
   emu record --kernels 'gemm|conv' --every 10 --blocks 8/even -- ./app
   emu record app.ptx                  writes app.wtrace beside the PTX
   emu record app.ptx -o x.wtrace --set n=4096
+  emu record app.ptx --schedule reuse --maxregs 64   code in another order, with 64 registers at most
   emu record app.ptx --size paper     with the scalars of [sizes.paper]")]
     Record(Record),
     /// List machine kernels: program counters, live registers, reconvergence points.
     #[command(after_help = "Examples:
   emu disasm app.ptx
-  emu disasm app.ptx --kernel matmul --ptx")]
+  emu disasm app.ptx --kernel matmul --ptx
+  emu disasm app.ptx --maxregs 32 --schedule source")]
     Disasm(Disasm),
     /// List the PTX and machine code inside an executable, library, fat binary or cubin, and write them out.
     #[command(after_help = "Examples:
@@ -117,6 +121,14 @@ pub(super) struct Run {
     /// instruction then runs as often as its PTX line, for comparisons of compilers.
     #[arg(long)]
     pub keep_branches: bool,
+    /// Registers per thread of kernels without .maxnreg, .maxntid and .reqntid, as nvcc's --maxrregcount: other values are
+    /// spilled to local memory. Since sm_70, hardware takes two of them for itself.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(16..=255))]
+    pub maxregs: Option<u16>,
+    /// The order of instructions within a basic block: latency (loads early, as compilers do), source (the order of the
+    /// PTX), or reuse (instructions soon after the last access of the registers that they read).
+    #[arg(long, value_name = "ORDER", default_value = "latency", value_parser = schedules())]
+    pub schedule: Schedule,
     /// Threads to run blocks on [default: all of the machine]. Results are the same for every number.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
@@ -193,6 +205,14 @@ pub(super) struct Disasm {
     /// Keep the loops and branches of the PTX, as `emu record --keep-branches` does.
     #[arg(long)]
     pub keep_branches: bool,
+    /// Registers per thread of kernels without .maxnreg, .maxntid and .reqntid, as nvcc's --maxrregcount: other values are
+    /// spilled to local memory. Since sm_70, hardware takes two of them for itself.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(16..=255))]
+    pub maxregs: Option<u16>,
+    /// The order of instructions within a basic block: latency (loads early, as compilers do), source (the order of the
+    /// PTX), or reuse (instructions soon after the last access of the registers that they read).
+    #[arg(long, value_name = "ORDER", default_value = "latency", value_parser = schedules())]
+    pub schedule: Schedule,
 }
 
 /// Flags of `emu extract`.
@@ -227,6 +247,11 @@ pub(super) struct Inspect {
     pub json: bool,
 }
 
+/// Parses the name of an order; errors and help list the names.
+fn schedules() -> impl TypedValueParser<Value = Schedule> {
+    PossibleValuesParser::new(Schedule::ALL.map(|(name, _)| name)).try_map(|name| name.parse::<Schedule>())
+}
+
 impl Run {
     /// Setup of the session.
     #[must_use]
@@ -239,6 +264,8 @@ impl Run {
                 stack_bytes: self.stack_bytes,
                 fmad: self.fmad,
                 keep_branches: self.keep_branches,
+                maxregs: self.maxregs,
+                schedule: self.schedule,
                 ..LowerOptions::default()
             },
             heap_bytes: Some(self.heap_bytes),

@@ -34,7 +34,13 @@ pub(super) fn disasm(args: &Disasm) -> Result<(), CliError> {
         };
         let lowered = module.lower(
             id,
-            &LowerOptions { fmad: args.fmad, keep_branches: args.keep_branches, ..LowerOptions::default() },
+            &LowerOptions {
+                fmad: args.fmad,
+                keep_branches: args.keep_branches,
+                maxregs: args.maxregs,
+                schedule: args.schedule,
+                ..LowerOptions::default()
+            },
         )?;
         let gap = if i > 0 { "\n" } else { "" };
         write!(out, "{gap}{}", listing(&lowered.kernel, args.ptx_lines))?;

@@ -11,7 +11,7 @@ use super::error::CliError;
 use crate::exec::{DEFAULT_INTERLEAVE, DEFAULT_MAX_PRINT_BYTES, Options};
 use crate::fatbin::runtime::{Runtime, is_without_loader, runtime};
 use crate::fatbin::{self, Image, ImageKind, Origin};
-use crate::lower::DEFAULT_STACK_BYTES;
+use crate::lower::{DEFAULT_STACK_BYTES, Schedule};
 use crate::record::selection::Selection;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -138,6 +138,8 @@ fn command(args: &Run) -> Result<Command, CliError> {
     pass("HEAP_BYTES", changed(args.heap_bytes, crate::session::DEFAULT_HEAP_BYTES));
     pass("FMAD", (!args.fmad).then(|| "0".into()));
     pass("KEEP_BRANCHES", args.keep_branches.then(|| "1".into()));
+    pass("MAXREGS", args.maxregs.map(|n| n.to_string()));
+    pass("SCHEDULE", (args.schedule != Schedule::default()).then(|| args.schedule.name().into()));
     pass("INTERLEAVE", changed(args.interleave, DEFAULT_INTERLEAVE));
     pass("LENIENT", args.lenient.then(|| "1".into()));
     pass("TRAP_ZERO_DIVISION", args.trap_zero_division.then(|| "1".into()));

@@ -3,7 +3,7 @@
 //! [`lower_kernel`] is a list of passes, for the kernel and for every function that keeps machine code of its
 //! own (`calls`). `build` turns PTX into machine operations on single-assignment values; the optimiser
 //! folds, combines and removes instructions as a compiler for hardware would; `legalize` converts operations
-//! to single machine instructions; `schedule` orders blocks for latency; `ra` allocates registers and writes
+//! to single machine instructions; `schedule` orders the instructions of blocks; `ra` allocates registers and writes
 //! the [`MachineKernel`]. `layout` places variables.
 
 mod build;
@@ -29,7 +29,8 @@ mod unroll;
 mod vectorize;
 mod vir;
 
-pub use options::{DEFAULT_INLINE_LIMIT, DEFAULT_STACK_BYTES, LowerOptions};
+pub use options::{DEFAULT_INLINE_LIMIT, DEFAULT_STACK_BYTES, LowerOptions, Schedule};
+pub use residency::hidden_registers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -122,7 +123,7 @@ fn refuse(module: &Module, func: FuncId, why: String) -> Diagnostics {
 const UNROLLED_DEPTH: usize = 3;
 
 /// The passes between building and register allocation, with the reasons for their order; `registers` may be used.
-fn optimise(f: &mut Func, frame: &mut Frame, registers: u16, keep_branches: bool) {
+fn optimise(f: &mut Func, frame: &mut Frame, registers: u16, options: &LowerOptions) {
     // Unreachable blocks and unused values are removed first, because every later pass counts uses or
     // compares sizes.
     cfg::clean(f);
@@ -138,7 +139,7 @@ fn optimise(f: &mut Func, frame: &mut Frame, registers: u16, keep_branches: bool
     gvn::run(f);
     // If-conversion needs the sizes of combined code to judge a branch. Its predicates and selections can be
     // combined with surrounding code.
-    if !keep_branches {
+    if !options.keep_branches {
         ifconv::run(f);
         combine::run(f);
         // Only now is a loop body one block, which unrolling requires; that around an unrolled loop may be one after
@@ -164,7 +165,7 @@ fn optimise(f: &mut Func, frame: &mut Frame, registers: u16, keep_branches: bool
     cfg::remove_dead(f);
     // Scheduling orders the final instructions; register allocation only adds spills, and copies on edges,
     // for which critical edges are split.
-    schedule::run(f, registers);
+    schedule::run(f, registers, options.schedule);
     cfg::split_critical_edges(f);
 }
 
@@ -189,9 +190,12 @@ fn machine_code(
     options: &LowerOptions,
 ) -> Result<Part, Diagnostics> {
     let build::BuiltFunction { func, code: mut f, local_bytes: own_bytes } = function;
-    let requested = residency::most_registers(&module.function(kernel).limits, module.target.sm);
-    let limits = ra::Limits { registers: options.max_registers.min(requested), predicates: 7 };
-    optimise(&mut f, frame, limits.registers, options.keep_branches);
+    let requested =
+        residency::most_registers(&module.function(kernel).limits, module.target.sm, options.maxregs)
+            .map_err(|why| refuse(module, kernel, why))?;
+    let hidden = hidden_registers(module.target.sm);
+    let limits = ra::Limits { registers: options.max_registers.min(requested), predicates: 7, hidden };
+    optimise(&mut f, frame, limits.registers, options);
     let name = &module.function(func).name;
     let spill_at = own_bytes.next_multiple_of(16);
     let allocated = ra::allocate(&mut f, limits, spill_at)

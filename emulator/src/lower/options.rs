@@ -3,7 +3,7 @@
 /// Options of lowering.
 #[derive(Clone, Copy, Debug)]
 pub struct LowerOptions {
-    /// Registers per thread that may be used, at most 255.
+    /// Registers per thread that instructions may name, at most 255.
     pub max_registers: u16,
     /// Proves the register allocation by symbolic execution (always in debug builds).
     pub check: bool,
@@ -19,6 +19,44 @@ pub struct LowerOptions {
     /// Keeps the loops and branches of the PTX: nothing is unrolled, and no branch becomes guarded instructions. Each
     /// instruction then runs as often as its PTX line, which is what comparisons of compilers count with.
     pub keep_branches: bool,
+    /// Registers per thread of kernels without `.maxnreg`, `.maxntid` and `.reqntid`, with those that hardware
+    /// allocates and no instruction names, as `ptxas -maxrregcount` limits them.
+    pub maxregs: Option<u16>,
+    /// The order of instructions in a block.
+    pub schedule: Schedule,
+}
+
+/// The order of instructions in a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Schedule {
+    /// Long latencies start early, as far as registers allow.
+    #[default]
+    Latency,
+    /// The order of the PTX.
+    Source,
+    /// Instructions come soon after the last access of the registers that they read, whatever their latencies.
+    Reuse,
+}
+
+impl Schedule {
+    /// All orders, by name.
+    pub const ALL: [(&'static str, Schedule); 3] =
+        [("latency", Schedule::Latency), ("source", Schedule::Source), ("reuse", Schedule::Reuse)];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Schedule::ALL.iter().find(|(_, order)| *order == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl std::str::FromStr for Schedule {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Schedule, String> {
+        let found = Schedule::ALL.iter().find(|(known, _)| *known == name).map(|(_, order)| *order);
+        found.ok_or_else(|| format!("there is no order `{name}`; known are latency, source and reuse"))
+    }
 }
 
 /// Default of [`LowerOptions::inline_limit`].
@@ -36,6 +74,8 @@ impl Default for LowerOptions {
             inline_limit: DEFAULT_INLINE_LIMIT,
             fmad: true,
             keep_branches: false,
+            maxregs: None,
+            schedule: Schedule::default(),
         }
     }
 }

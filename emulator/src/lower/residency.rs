@@ -1,32 +1,59 @@
 //! Registers per thread that a kernel's performance directives leave, as ptxas reads them.
 //!
 //! `.maxnreg` names the number. Otherwise `.maxntid` or `.reqntid` bounds it so that one block fits the registers
-//! of an SM, and `.minnctapersm` so that several do. Which SM that is, the module's `.target` says.
+//! of an SM, and `.minnctapersm` so that several do. Which SM that is, the module's `.target` says. A limit for the
+//! whole module (`-maxrregcount`) holds for kernels without these directives. All of these numbers are of registers
+//! that are allocated; since sm_70 instructions can name two fewer.
 
 use crate::ptx::Limits;
 
-/// Least number of registers that `.maxnreg` can ask for.
-const LEAST: u32 = 16;
-/// The most that an instruction can name.
+/// The most that a thread can have.
 const MOST: u32 = 255;
 /// Warps are placed on the four partitions of an SM alike.
 const PARTITIONS: u64 = 4;
 /// Registers per thread are allocated in multiples of this.
 const GRANULE: u64 = 8;
 
-/// The largest number of registers per thread.
-pub(super) fn most_registers(limits: &Limits, sm: u32) -> u16 {
+/// Registers of every thread that hardware allocates and no instruction names.
+#[must_use]
+pub fn hidden_registers(sm: u32) -> u16 {
+    if sm >= 70 { 2 } else { 0 }
+}
+
+/// The fewest registers that a kernel can be limited to.
+fn least(sm: u32) -> u32 {
+    if sm >= 70 { 24 } else { 16 }
+}
+
+/// The most registers per thread that instructions may name; `module_limit` is the number that kernels without directives
+/// may have.
+///
+/// # Errors
+/// The limit is below the least number of registers.
+pub(super) fn most_registers(limits: &Limits, sm: u32, module_limit: Option<u16>) -> Result<u16, String> {
+    Ok(allocated_registers(limits, sm, module_limit)? - hidden_registers(sm))
+}
+
+fn allocated_registers(limits: &Limits, sm: u32, module_limit: Option<u16>) -> Result<u16, String> {
     let most = match (limits.max_registers, limits.required_threads.or(limits.max_threads)) {
-        (Some(named), _) => named.max(LEAST),
+        (Some(named), _) => named.max(least(sm)),
         (None, Some(threads)) => {
             let threads = threads.iter().map(|&n| u64::from(n)).fold(1, u64::saturating_mul);
             let warps = threads.div_ceil(32).max(1);
-            let sm = Sm::of(sm);
-            sm.registers_of(warps.saturating_mul(sm.blocks(limits, warps)))
+            let most = Sm::of(sm);
+            most.registers_of(warps.saturating_mul(most.blocks(limits, warps))).max(least(sm))
         }
-        (None, None) => MOST,
+        (None, None) => match module_limit.map_or(MOST, u32::from) {
+            few if few < least(sm) => {
+                let least = least(sm);
+                return Err(format!(
+                    "a limit of {few} registers per thread is too low: kernels for sm_{sm} have at least {least}"
+                ));
+            }
+            most => most,
+        },
     };
-    most.min(MOST) as u16
+    Ok(most.min(MOST) as u16)
 }
 
 /// What an SM holds, from the CUDA C++ Programming Guide's table of technical specifications.
@@ -59,13 +86,17 @@ impl Sm {
     fn registers_of(&self, warps: u64) -> u32 {
         let threads = warps.max(1).checked_next_multiple_of(PARTITIONS).unwrap_or(warps).saturating_mul(32);
         let each = self.registers / threads / GRANULE * GRANULE;
-        u32::try_from(each).unwrap_or(MOST).max(LEAST)
+        u32::try_from(each).unwrap_or(MOST)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn allocated(limits: &Limits, sm: u32) -> u16 {
+        allocated_registers(limits, sm, None).unwrap()
+    }
 
     /// What ptxas 13.5 allows a kernel with more values than registers.
     #[test]
@@ -98,7 +129,7 @@ mod tests {
                 min_blocks_per_sm: Some(blocks),
                 ..Limits::default()
             };
-            assert_eq!(most_registers(&limits, sm), registers, "sm_{sm}: {threads} threads, {blocks} blocks");
+            assert_eq!(allocated(&limits, sm), registers, "sm_{sm}: {threads} threads, {blocks} blocks");
         }
     }
 
@@ -106,8 +137,32 @@ mod tests {
     fn a_named_number_of_registers_comes_before_launch_bounds() {
         let limits =
             Limits { max_threads: Some([1024, 1, 1]), max_registers: Some(100), ..Limits::default() };
-        assert_eq!(most_registers(&limits, 75), 100);
-        assert_eq!(most_registers(&Limits { min_blocks_per_sm: Some(4), ..Limits::default() }, 75), 255);
-        assert_eq!(most_registers(&Limits { max_registers: Some(1), ..Limits::default() }, 75), 16);
+        assert_eq!(allocated(&limits, 75), 100);
+        assert_eq!(allocated(&Limits { min_blocks_per_sm: Some(4), ..Limits::default() }, 75), 255);
+        let one = Limits { max_registers: Some(1), ..Limits::default() };
+        assert_eq!([60, 75].map(|sm| allocated(&one, sm)), [16, 24]);
+    }
+
+    /// As `ptxas -maxrregcount` does with kernels that have more values than registers: the highest register that
+    /// the code names is R21 for 24, R29 for 32, R252 for 255.
+    #[test]
+    fn instructions_name_two_registers_fewer_since_sm_70() {
+        let none = Limits::default();
+        let named = |sm, limit| most_registers(&none, sm, limit);
+        assert_eq!([named(75, Some(24)), named(75, Some(32)), named(75, None)], [Ok(22), Ok(30), Ok(253)]);
+        assert_eq!([named(61, Some(16)), named(61, Some(32)), named(61, None)], [Ok(16), Ok(32), Ok(255)]);
+        let error = "a limit of 23 registers per thread is too low: kernels for sm_75 have at least 24";
+        assert_eq!(named(75, Some(23)), Err(error.to_owned()));
+    }
+
+    /// `-maxrregcount` has no effect on a kernel with `.maxnreg`, `.maxntid` or `.reqntid`; `.minnctapersm` alone counts for
+    /// nothing.
+    #[test]
+    fn directives_come_before_a_limit_of_the_module() {
+        let with = |limits: Limits| allocated_registers(&limits, 75, Some(40)).unwrap();
+        assert_eq!(with(Limits { max_registers: Some(64), ..Limits::default() }), 64);
+        assert_eq!(with(Limits { max_threads: Some([1024, 1, 1]), ..Limits::default() }), 64);
+        assert_eq!(with(Limits { required_threads: Some([64, 1, 1]), ..Limits::default() }), 255);
+        assert_eq!(with(Limits { min_blocks_per_sm: Some(4), ..Limits::default() }), 40);
     }
 }

@@ -2,7 +2,7 @@
 //! of PTX.
 
 use clap::Parser;
-use emulator::lower::DEFAULT_INLINE_LIMIT;
+use emulator::lower::{DEFAULT_INLINE_LIMIT, Schedule};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -59,8 +59,15 @@ fn replay(files: &[PathBuf], check: bool) -> ExitCode {
         let case = case.and_then(|text| Case::parse(&text).ok_or_else(|| "no `//case` line".to_owned()));
         let result = case.and_then(|(case, max_registers)| {
             [DEFAULT_INLINE_LIMIT, 0].into_iter().try_for_each(|inline_limit| {
-                let setup =
-                    Setup { max_registers, threads: 1, check, fmad: true, inline_limit, traces: None };
+                let setup = Setup {
+                    max_registers,
+                    threads: 1,
+                    check,
+                    fmad: true,
+                    inline_limit,
+                    schedule: Schedule::default(),
+                    traces: None,
+                };
                 compare(&case, &setup).map_err(|failure| format!("inlining {inline_limit}: {failure}"))
             })
         });

@@ -13,7 +13,7 @@ use emulator::device::DeviceModule;
 use emulator::exec::{Launch, LaunchError, Options, Unobserved, launch};
 use emulator::fatbin::runtime::{Runtime, is_without_loader, runtime};
 use emulator::fatbin::{self, ImageKind};
-use emulator::lower::{LowerOptions, Lowered};
+use emulator::lower::{LowerOptions, Lowered, Schedule};
 use emulator::memory::GlobalMemory;
 use emulator::module::{LoadedModule, ModuleError};
 use emulator::ptx::{self, FuncId, Module};
@@ -155,6 +155,9 @@ fn lowering(bytes: &[u8]) -> LowerOptions {
         fmad: hash & 1 << 21 == 0,
         inline_limit: if hash & 1 << 20 == 0 { LowerOptions::default().inline_limit } else { 0 },
         keep_branches: hash & 7 << 22 == 0,
+        maxregs: None,
+        schedule: [Schedule::Latency, Schedule::Latency, Schedule::Source, Schedule::Reuse]
+            [(hash >> 25 & 3) as usize],
     }
 }
 

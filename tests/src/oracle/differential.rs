@@ -5,7 +5,7 @@ use super::generate::{
     Dice, Focus, Kernel, Output, OutputSlot, interesting_bits, interesting_f32, interesting_f64,
 };
 use super::{Device, Fault, Launch};
-use emulator::lower::{DEFAULT_INLINE_LIMIT, LowerOptions};
+use emulator::lower::{DEFAULT_INLINE_LIMIT, LowerOptions, Schedule};
 use emulator::ptx::{self, Module};
 use std::path::Path;
 use trace_format::semantics::Geometry;
@@ -72,6 +72,8 @@ pub struct Setup<'p> {
     pub fmad: bool,
     /// How much code functions may make where they are inlined; 0 for calls of all.
     pub inline_limit: u64,
+    /// The order of instructions.
+    pub schedule: Schedule,
     /// Folder for traces, if recordings are to be checked as well.
     pub traces: Option<&'p Path>,
 }
@@ -240,6 +242,7 @@ fn emulated(case: &Case, module: &Module, data: &Data, setup: &Setup<'_>) -> Res
         check: setup.check,
         fmad: setup.fmad,
         inline_limit: setup.inline_limit,
+        schedule: setup.schedule,
         ..LowerOptions::default()
     };
     let lowered = emulated.lower("kernel", &options).map_err(lower)?;
@@ -361,6 +364,7 @@ pub fn attack(seed: u64, check: bool, traces: Option<&Path>) -> (Kernel, Setup<'
         check,
         fmad: dice.pick(&[false, true]),
         inline_limit: dice.pick(&[0, DEFAULT_INLINE_LIMIT]),
+        schedule: dice.pick(&[Schedule::Latency, Schedule::Latency, Schedule::Source, Schedule::Reuse]),
         traces,
     };
     let result = compare(&Case::of(&kernel), &setup);

@@ -1,8 +1,10 @@
 //! `compare_ptxas`: how Warplab's lowering compares with NVIDIA's `ptxas -O3 -arch=sm_75` on the same PTX.
 //!
 //! For every kernel of the given files (by default all bundled workloads) it prints registers per thread and
-//! static instructions of both, their ratios and our spills, then the geometric means. NVIDIA's tools are
-//! found through `$CUDA_HOME/bin` or `$PATH`; without them only our own columns are shown.
+//! static instructions of both, their ratios and our spills, then the geometric means. Registers are those that
+//! are allocated: hardware since sm_70 adds two to those that instructions name, and ptxas's numbers contain
+//! them. NVIDIA's tools are found through `$CUDA_HOME/bin` or `$PATH`; without them only our own columns are
+//! shown.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,10 +12,11 @@ use std::process::{Command, ExitCode};
 
 use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};
-use emulator::lower::{LowerOptions, ModuleLayout, lower_kernel};
+use emulator::lower::{LowerOptions, ModuleLayout, hidden_registers, lower_kernel};
 use tools::nvidia::tool;
 
-/// Compares Warplab's lowering with ptxas: registers, instructions, spills.
+/// Compares Warplab's lowering with ptxas: registers, instructions, spills. Registers are those that an SM allocates:
+/// those that instructions name, and two more since sm_70.
 #[derive(Parser)]
 struct Args {
     /// PTX files; all bundled workloads when none is named.
@@ -21,9 +24,9 @@ struct Args {
     /// Only this kernel.
     #[arg(long)]
     kernel: Option<String>,
-    /// Registers per thread that our lowering may use.
-    #[arg(long, default_value_t = 255, value_parser = clap::value_parser!(u16).range(8..=255))]
-    max_registers: u16,
+    /// Limits the registers per thread of both, as `ptxas -maxrregcount`.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(24..=255))]
+    maxregs: Option<u16>,
     /// Prints our machine code (and NVIDIA's, if found) instead of the table.
     #[arg(long)]
     disasm: bool,
@@ -68,7 +71,7 @@ fn run(args: &Args) -> Result<ExitCode, String> {
     let mut failed = false;
     for file in &files {
         let theirs = match &ptxas {
-            Some((ptxas, cuobjdump)) => Some(nvidia(ptxas, cuobjdump, file)?),
+            Some((ptxas, cuobjdump)) => Some(nvidia(ptxas, cuobjdump, file, args.maxregs)?),
             None => None,
         };
         failed |= !ours(args, file, theirs.as_ref(), &mut rows)?;
@@ -81,8 +84,8 @@ fn run(args: &Args) -> Result<ExitCode, String> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Registers that ptxas reports on top of the highest one named in the code, since sm_70.
-const UNNAMED: u32 = 2;
+/// What ptxas compiles for.
+const SM: u32 = 75;
 
 /// A table row: file, kernel, ours, theirs.
 type Comparison = (String, String, Size, Option<Size>);
@@ -99,7 +102,7 @@ fn ours(
     let module = emulator::ptx::parse(&text, &file.display().to_string()).map_err(|e| e.to_string())?;
     let layout = ModuleLayout::of(&module).map_err(|e| e.plain(&module.source))?;
     let mut complete = true;
-    let options = LowerOptions { max_registers: args.max_registers, ..LowerOptions::default() };
+    let options = LowerOptions { maxregs: args.maxregs, ..LowerOptions::default() };
     for (id, function) in module.kernels() {
         if args.kernel.as_ref().is_some_and(|k| *k != function.name) {
             continue;
@@ -114,7 +117,7 @@ fn ours(
         };
         let kernel = &lowered.kernel;
         if args.disasm {
-            println!("{}: {} registers", kernel.name, kernel.regs_per_thread);
+            println!("{}: {} registers named", kernel.name, kernel.regs_per_thread);
             for (i, inst) in kernel.insts.iter().enumerate() {
                 let pc = trace_format::isa::Pc(i as u32);
                 let reconv = inst.reconv.map(|r| format!("  // {r}")).unwrap_or_default();
@@ -126,7 +129,7 @@ fn ours(
             }
         }
         let size = Size {
-            registers: u32::from(kernel.regs_per_thread),
+            registers: u32::from(kernel.regs_per_thread + hidden_registers(SM)),
             instructions: kernel.insts.len(),
             spill_bytes: kernel.spill_bytes,
         };
@@ -160,7 +163,7 @@ fn print_table(rows: &[Comparison]) {
     table.set_header([
         "file", "kernel", "regs", "ptxas", "ratio", "insts", "ptxas", "ratio", "spill B", "ptxas",
     ]);
-    let (mut regs, mut named, mut insts, mut n) = (0.0f64, 0.0f64, 0.0f64, 0u32);
+    let (mut regs, mut insts, mut n) = (0.0f64, 0.0f64, 0u32);
     for (file, kernel, ours, theirs) in rows {
         let mut cells = vec![file.clone(), kernel.clone(), ours.registers.to_string()];
         match theirs {
@@ -168,8 +171,6 @@ fn print_table(rows: &[Comparison]) {
                 let r = f64::from(ours.registers) / f64::from(t.registers.max(1));
                 let i = ours.instructions as f64 / t.instructions.max(1) as f64;
                 regs += r.ln();
-                named +=
-                    (f64::from(ours.registers) / f64::from(t.registers.saturating_sub(UNNAMED).max(1))).ln();
                 insts += i.ln();
                 n += 1;
                 cells.extend([t.registers.to_string(), format!("{r:.2}"), ours.instructions.to_string()]);
@@ -186,6 +187,10 @@ fn print_table(rows: &[Comparison]) {
     for column in table.column_iter_mut().skip(2) {
         column.set_cell_alignment(CellAlignment::Right);
     }
+    let hidden = hidden_registers(SM);
+    println!(
+        "registers per thread that an SM allocates: those that instructions name, and {hidden} more (sm_{SM})"
+    );
     println!("{table}");
     if n > 0 {
         let mean = |sum: f64| (sum / f64::from(n)).exp();
@@ -193,10 +198,6 @@ fn print_table(rows: &[Comparison]) {
             "geometric mean of ours/ptxas over {n} kernels: registers {:.3}, instructions {:.3}",
             mean(regs),
             mean(insts)
-        );
-        println!(
-            "ptxas counts {UNNAMED} registers per thread that no instruction names (sm_70 and later); without them: {:.3}",
-            mean(named)
         );
     }
 }
@@ -220,11 +221,13 @@ fn workloads() -> Result<Vec<PathBuf>, String> {
 }
 
 /// Compiles a file with ptxas and reads its resource usage and code.
-fn nvidia(ptxas: &Path, cuobjdump: &Path, file: &Path) -> Result<Theirs, String> {
+fn nvidia(ptxas: &Path, cuobjdump: &Path, file: &Path, maxregs: Option<u16>) -> Result<Theirs, String> {
     let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
     let cubin = std::env::temp_dir().join(format!("compare-ptxas-{}-{stem}.cubin", std::process::id()));
     let compile = Command::new(ptxas)
-        .args(["-O3", "-arch=sm_75", "-v", "-o"])
+        .args(["-O3", &format!("-arch=sm_{SM}"), "-v"])
+        .args(maxregs.map(|n| format!("-maxrregcount={n}")))
+        .arg("-o")
         .arg(&cubin)
         .arg(file)
         .output()

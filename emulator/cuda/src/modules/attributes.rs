@@ -2,7 +2,7 @@
 
 use super::kernel::Kernel;
 use super::loaded::Modules;
-use super::occupancy::resident_blocks;
+use super::occupancy::{registers_per_thread, resident_blocks};
 use crate::device::Attributes;
 use crate::error::{Outcome, Status};
 
@@ -51,7 +51,7 @@ impl Modules {
                 self.all.get(kernel.module)?.device.source().layout.const_image.len() as u32
             }
             attribute::LOCAL_BYTES => machine.local_bytes,
-            attribute::REGISTERS => u32::from(machine.regs_per_thread),
+            attribute::REGISTERS => registers_per_thread(self.device, kernel),
             attribute::PTX_VERSION => self.all.get(kernel.module)?.device.source().module.target.sm,
             // The binary version: the device's architecture.
             6 => self.device.arch(),

@@ -57,6 +57,18 @@ fn resources(device: &Device, kernel: &Kernel) -> Resources {
     Resources { max_shared_bytes_per_block: most.min(all.max_shared_bytes_per_block), ..all }
 }
 
+/// Registers that a thread of a kernel takes: those that its code names and those that hardware adds.
+pub(crate) fn registers_per_thread(device: &Device, kernel: &Kernel) -> u32 {
+    let resources = device.resources(false);
+    named_registers(&resources, kernel) + resources.hidden_registers_per_thread
+}
+
+fn named_registers(resources: &Resources, kernel: &Kernel) -> u32 {
+    // A compiler for this GPU would have spilled the others.
+    let most = resources.max_registers_per_thread - resources.hidden_registers_per_thread;
+    u32::from(kernel.lowered.kernel.regs_per_thread).min(most)
+}
+
 /// Blocks of a kernel that an SM holds.
 ///
 /// # Errors
@@ -71,9 +83,7 @@ pub(crate) fn resident_blocks(
     let resources = resources(device, kernel);
     let demand = Demand {
         threads_per_block: threads,
-        // A compiler for this GPU would have spilled the others.
-        registers_per_thread: u32::from(machine.regs_per_thread)
-            .min(resources.max_registers_per_thread - resources.hidden_registers_per_thread),
+        registers_per_thread: named_registers(&resources, kernel),
         shared_bytes: machine.static_shared_bytes.saturating_add(dynamic_shared_bytes),
     };
     occupancy(&resources, &demand).map_err(|_| Status::LAUNCH_OUT_OF_RESOURCES)

@@ -98,8 +98,8 @@ pub(crate) fn assign(f: &Func, webs: &Webs, limits: Limits) -> Result<Assignment
         (0..webs.groups.len() as GroupId).filter(|&g| webs.groups[g as usize].size > 0).collect();
     let (preds, regs): (Vec<GroupId>, Vec<GroupId>) =
         live.into_iter().partition(|&g| webs.groups[g as usize].predicate);
-    let regs = best(webs, &regs, limits.registers)?;
-    let preds = best(webs, &preds, limits.predicates)?;
+    let regs = best(webs, &regs, limits.registers, limits.hidden)?;
+    let preds = best(webs, &preds, limits.predicates, 0)?;
     let mut assignment = Assignment {
         reg_of_node: vec![None; Code::nodes(f)],
         registers: f.defs.len(),
@@ -124,8 +124,9 @@ type Bases = Vec<Option<u8>>;
 /// Registers per thread are used in multiples of this number: hardware allocates them in larger units.
 const UNIT: u16 = 4;
 
-/// The best of several orders: by start, by start with wide groups first, by length.
-fn best(webs: &Webs, groups: &[GroupId], limit: u16) -> Result<Bases, Pressure> {
+/// The best of several orders: by start, by start with wide groups first, by length. A thread has `hidden` registers
+/// besides those.
+fn best(webs: &Webs, groups: &[GroupId], limit: u16, hidden: u16) -> Result<Bases, Pressure> {
     let predicate = groups.first().is_some_and(|&g| webs.groups[g as usize].predicate);
     if most_at_once(webs, groups) > available(predicate, limit) {
         return Err(Pressure { predicate, ranges: Vec::new() });
@@ -149,7 +150,7 @@ fn best(webs: &Webs, groups: &[GroupId], limit: u16) -> Result<Bases, Pressure> 
     let best = fits.into_iter().min_by_key(|fit| (fit.failed.len(), fit.used));
     let Some(best) = best else { return Ok(vec![None; webs.groups.len()]) };
     if best.failed.is_empty() {
-        let rounded = best.used.next_multiple_of(UNIT);
+        let rounded = (best.used + hidden).next_multiple_of(UNIT) - hidden;
         if predicate || rounded > limit {
             return Ok(best.bases);
         }

@@ -4,7 +4,7 @@
 //! value that one instruction can recompute (a literal, a constant, a special register) is rematerialised
 //! instead. A spilled predicate is kept in a register as 1 or 0.
 //!
-//! `choose` selects all values needed to relieve every crowded position at once; `registers` and `predicates`
+//! `recompute` first moves what can be computed again to where it is read. `choose` selects all values needed to relieve every crowded position at once; `registers` and `predicates`
 //! rewrite the code for all of them in one walk; `sink` moves reloads down to their uses. So the number of
 //! attempts does not grow with the code, and each takes about linear time.
 
@@ -16,6 +16,7 @@ use crate::lower::vir::{Func, VPred, VReg};
 mod choose;
 mod ends;
 mod predicates;
+mod recompute;
 mod registers;
 mod sink;
 mod spilled;
@@ -40,6 +41,9 @@ pub(crate) fn rewrite(
 ) -> Result<(), String> {
     let predicate = pressure.predicate;
     let limit = available(predicate, if predicate { limits.predicates } else { limits.registers });
+    if !predicate && recompute::run(f, live, attempt_regs, limit, spilled) {
+        return Ok(());
+    }
     let attempt = choose::Attempt { f, live, registers: attempt_regs, pressure, limit };
     let chosen = choose::choose(&attempt, spilled);
     if chosen.is_empty() {

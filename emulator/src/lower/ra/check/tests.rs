@@ -76,9 +76,9 @@ fn allocated(program: &str) -> (Func, Emitted) {
     unroll::run(&mut f);
     cfg::remove_dead(&mut f);
     legalize::run(&mut f, &mut frame);
-    schedule::run(&mut f, 255);
+    schedule::run(&mut f, 255, crate::lower::Schedule::Latency);
     cfg::split_critical_edges(&mut f);
-    let allocated = ra::allocate(&mut f, ra::Limits { registers: 255, predicates: 7 }, 0).unwrap();
+    let allocated = ra::allocate(&mut f, ra::Limits { registers: 255, predicates: 7, hidden: 0 }, 0).unwrap();
     let emitted = ra::emit::emit(&f, &allocated, FIXED, ra::emit::Role::Kernel);
     (allocated.before, emitted)
 }

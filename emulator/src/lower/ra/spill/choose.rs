@@ -2,7 +2,7 @@
 //! used ones, the most crowded position first.
 
 use super::super::assign::{self, Pressure};
-use super::super::live::{Live, Segment};
+use super::super::live::{CallAt, Live, Segment};
 use super::spilled::Spilled;
 use crate::lower::cfg::Dominance;
 use crate::lower::vir::{Func, Term, VPred, VReg};
@@ -67,9 +67,7 @@ impl<'a> Choice<'a> {
         let price: Vec<Option<f32>> = (0..ranges.len()).map(price).collect();
         let end = ranges.iter().flatten().map(|s| s.end).max().unwrap_or(0) as usize;
         let index = Index::of(ranges, |i| price[i].is_some(), end);
-        let calls = &attempt.live.calls;
-        let in_calls = assign::Crowd::of(ranges.iter().map(Vec::as_slice), calls).most_in_calls;
-        let crowd = Crowd::of(ranges, end, calls.iter().map(|call| call.at + 1).zip(in_calls));
+        let crowd = Crowd::of(ranges, &attempt.live.calls);
         let taken = vec![false; ranges.len()];
         Self { attempt, spilled, ranges, price, crowd, index, taken, chosen: Vec::new() }
     }
@@ -166,7 +164,7 @@ fn is_done(spilled: &Spilled, predicate: bool, i: usize) -> bool {
 }
 
 /// Whether a value lives somewhere in a segment.
-fn lives(range: &[Segment], at: &Segment) -> bool {
+pub(super) fn lives(range: &[Segment], at: &Segment) -> bool {
     let first = range.partition_point(|s| s.end <= at.start);
     range.get(first).is_some_and(|s| s.start < at.end)
 }
@@ -207,7 +205,7 @@ impl Index {
 
 /// Number of live values at each position: a segment tree with removal of a range and search of the maximum
 /// in logarithmic time.
-struct Crowd {
+pub(super) struct Crowd {
     /// Positions, rounded up to a power of two.
     size: usize,
     /// Of each node of the tree (the root is 1): the greatest number below it, `change` of its own included.
@@ -217,9 +215,11 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// Counts the ranges; `calls` are positions inside calls, each with the number of values that are live there
-    /// when those of the subroutine are counted too.
-    fn of(ranges: &[Vec<Segment>], end: usize, calls: impl Iterator<Item = (u32, usize)>) -> Crowd {
+    /// Counts the ranges. Inside a call, the values of the subroutine count too.
+    pub(super) fn of(ranges: &[Vec<Segment>], calls: &[CallAt]) -> Crowd {
+        let end = ranges.iter().flatten().map(|s| s.end).max().unwrap_or(0) as usize;
+        let in_calls = assign::Crowd::of(ranges.iter().map(Vec::as_slice), calls).most_in_calls;
+        let calls = calls.iter().map(|call| call.at + 1).zip(in_calls);
         let size = end.max(1).next_power_of_two();
         let mut most = vec![0; 2 * size + 1];
         for s in ranges.iter().flatten().filter(|s| !s.is_through()) {
@@ -242,7 +242,7 @@ impl Crowd {
     }
 
     /// The first position at which most values live, and how many do.
-    fn most(&self) -> (u32, usize) {
+    pub(super) fn most(&self) -> (u32, usize) {
         let mut node = 1;
         while node < self.size {
             node *= 2;
@@ -253,7 +253,7 @@ impl Crowd {
         ((node - self.size) as u32, self.most[1].max(0) as usize)
     }
 
-    fn remove(&mut self, range: &[Segment]) {
+    pub(super) fn remove(&mut self, range: &[Segment]) {
         range.iter().filter(|s| !s.is_through()).for_each(|s| self.add(s.start, s.end, -1));
     }
 
@@ -342,7 +342,7 @@ mod tests {
             let range = |&(start, length): &(u32, u32)| vec![Segment { start, end: start + length, value: 0 }];
             let mut ranges: Vec<Vec<Segment>> = list.iter().map(range).collect();
             let end = ranges.iter().flatten().map(|s| s.end).max().unwrap();
-            let mut crowd = Crowd::of(&ranges, end as usize, std::iter::empty());
+            let mut crowd = Crowd::of(&ranges, &[]);
             for i in removed {
                 if let Some(range) = ranges.get_mut(i) {
                     crowd.remove(range);

@@ -116,7 +116,7 @@ fn instructions(f: &mut Func, b: Blk, homes: &Homes, spilled: &mut Spilled) {
     f.block_mut(b).insts = after;
 }
 
-fn renamed(v: Val, names: &[(VReg, VReg)]) -> Val {
+pub(super) fn renamed(v: Val, names: &[(VReg, VReg)]) -> Val {
     let found = names.iter().find(|(old, _)| v == Val::Reg(*old));
     found.map_or(v, |(_, fresh)| Val::Reg(*fresh))
 }

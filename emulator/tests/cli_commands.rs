@@ -135,7 +135,7 @@ fn registers(listing: &str) -> u32 {
 #[test]
 fn a_limit_of_registers_holds_for_kernels_without_bounds() {
     let folder = Folder::new();
-    let ptx = workload("matmul_naive") + ".ptx";
+    let ptx = workload("hash64") + ".ptx";
     let listing = |flags: &[&str]| {
         let run = folder.emu(&[&["disasm", &ptx], flags].concat());
         run.succeeds();

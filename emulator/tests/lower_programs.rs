@@ -458,9 +458,6 @@ proptest! {
     }
 }
 
-/// Kernels that may spill although they have all registers: a known gap, since ptxas does not spill there.
-const SPILLING: &[&str] = &[];
-
 #[test]
 fn bundled_kernels_pass_the_allocation_checker_with_any_number_of_registers() {
     use emulator::lower::{LowerOptions, ModuleLayout, lower_kernel};
@@ -484,8 +481,7 @@ fn bundled_kernels_pass_the_allocation_checker_with_any_number_of_registers() {
                     assert!(kernel.regs_per_thread <= max_registers, "{}", kernel.name);
                     assert_eq!(kernel.check(), Ok(()));
                     if max_registers == 255 {
-                        let may = SPILLING.contains(&kernel.name.as_str());
-                        assert!(kernel.spill_bytes == 0 || may, "{} spills", kernel.name);
+                        assert_eq!(kernel.spill_bytes, 0, "{} spills", kernel.name);
                     }
                 }
                 kernels += 1;

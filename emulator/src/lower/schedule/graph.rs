@@ -8,6 +8,7 @@ use crate::lower::vir::{Blk, Func, InstId, VOp};
 use std::collections::HashMap;
 use trace_format::isa::Op;
 
+/// An instruction of the window.
 pub(super) struct Node {
     pub(super) id: InstId,
     /// Nodes that depend on this one, with the cycles in between.
@@ -43,9 +44,7 @@ impl Node {
             cycle: 0,
         }
     }
-}
 
-impl Node {
     /// Whether it only moves a literal or constant to a register.
     pub(super) fn is_constant(&self, f: &Func) -> bool {
         let inst = f.inst(self.id);
@@ -53,6 +52,7 @@ impl Node {
     }
 }
 
+/// A block whose instructions are being ordered, and the window that is ordered now.
 pub(super) struct Scheduler<'a> {
     pub(super) f: &'a Func,
     pub(super) live: &'a Liveness,

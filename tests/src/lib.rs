@@ -16,6 +16,7 @@ pub mod fuzz;
 pub mod init;
 pub mod manifest;
 pub mod oracle;
+pub mod papers;
 pub mod recording;
 mod reference;
 pub mod shapes;

@@ -135,7 +135,7 @@ pub fn workloads() -> Vec<Workload> {
             lud [],
             needle [],
             particlefilter [],
-            pathfinder [],
+            pathfinder [pathfinder_1024],
             srad_v1 [],
             srad_v2 [],
             streamcluster [];

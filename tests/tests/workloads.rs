@@ -117,39 +117,6 @@ fn results_equal_the_references_at_the_papers_sizes() {
     }
 }
 
-/// Workloads whose widest launch does not fill the machine below twice; their manifests say why.
-const NARROW: &[&str] = &["nbody", "needle", "nqueens", "tpacf"];
-
-/// The widest launch at the size of the papers fills their largest machine, a Pascal GPU with 28 SMs, at least
-/// twice. Only blocks are counted, nothing is executed.
-#[test]
-fn paper_sizes_fill_a_machine_twice() {
-    let config = timing::config::load("titanx-pascal", &[]).expect("a configuration").config;
-    for workload in workloads() {
-        for manifest in workload.manifests() {
-            let session = session(&manifest, "paper", &[], LowerOptions::default());
-            let waves = |launch: &emulator::manifest::LaunchSpec| {
-                let kernel = session.kernel(&launch.kernel).expect("the kernel that is launched");
-                let demand = timing::occupancy::Demand {
-                    threads_per_block: launch.block.iter().product(),
-                    registers_per_thread: u32::from(kernel.regs_per_thread).max(1),
-                    shared_bytes: kernel.static_shared_bytes + launch.shared_bytes,
-                };
-                let resident = timing::occupancy::occupancy(&config.sm, config.sm.registers, &demand);
-                let resident = resident.unwrap_or_else(|why| panic!("{}: {why}", manifest.display())).blocks;
-                let blocks: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
-                blocks as f64 / f64::from(resident * config.gpu.sms)
-            };
-            // Kernels that only prepare data do not count.
-            let launches =
-                session.manifest().launches.iter().filter(|launch| !launch.kernel.contains("setup"));
-            let most = launches.map(waves).fold(0.0, f64::max);
-            let narrow = NARROW.contains(&workload.name);
-            assert_eq!(most < 2.0, narrow, "{}: {most:.2} waves of blocks", manifest.display());
-        }
-    }
-}
-
 #[test]
 fn results_equal_the_references_at_sizes_that_leave_partial_warps_and_blocks() {
     let odd = [

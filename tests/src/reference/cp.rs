@@ -1,17 +1,16 @@
 //! Reference of cp in double precision.
 //!
 //! Bound: places are small multiples of 1/64, so that squares of distances are exact to 2^-24; rsqrt.approx is off by
-//! 2^-22.9, and each of 512 sums of up to 2 / 1 by 2^-24 of the sum so far, which is at most 200 here.
+//! 2^-22.9, and each of up to 512 sums of up to 2 / 1 by 2^-24 of the sum so far, which is at most 200 here.
 
 use super::Case;
 use crate::{Expected, Outputs};
 
-const ATOMS: usize = 512;
 const SPACING: f64 = 0.125;
 
 pub(crate) fn expected(case: &Case) -> Outputs {
     let (width, height) = (case.size("width"), case.size("height"));
-    let atoms = atoms();
+    let atoms = atoms(case.size("atoms"));
     let mut energies = Vec::with_capacity(width * height);
     for row in 0..height {
         for column in 0..width {
@@ -22,8 +21,8 @@ pub(crate) fn expected(case: &Case) -> Outputs {
     Outputs::from([("plain".into(), energies.clone()), ("unrolled".into(), energies)])
 }
 
-/// x, y, square of z and charge of each atom.
-fn atoms() -> Vec<[f64; 4]> {
+/// x, y, square of z and charge of the first atoms.
+fn atoms(count: usize) -> Vec<[f64; 4]> {
     let mut state = 2_463_534_242_u32;
     let mut draw = |below: u32| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -33,7 +32,7 @@ fn atoms() -> Vec<[f64; 4]> {
         let (x, y, z) = (draw(1024), draw(1024), 1.0 + draw(256));
         [x, y, z * z, draw(64) - 2.0]
     };
-    (0..ATOMS).map(|_| atom()).collect()
+    (0..count).map(|_| atom()).collect()
 }
 
 fn energy(atoms: &[[f64; 4]], x: f64, y: f64) -> f64 {
@@ -48,7 +47,7 @@ mod tests {
     fn potential_falls_with_distance() {
         let one = [[3.0, 4.0, 0.0, 2.0]];
         assert_eq!(energy(&one, 0.0, 0.0), 0.4);
-        let atoms = atoms();
+        let atoms = atoms(512);
         assert!(atoms.iter().all(|a| a[0] < 64.0 && (1.0..=289.0).contains(&a[2]) && a[3].abs() <= 2.0));
     }
 }

@@ -1,4 +1,5 @@
-//! Reference of tpacf: all pairs, with the kernel's order of operations.
+//! Reference of tpacf: all pairs of a point with its partners, with the kernel's order of operations. The partners of a
+//! block of 256 points begin with its first point in the same set, and with the first point of another set.
 
 use super::Case;
 use crate::{Expected, Outputs};
@@ -17,8 +18,12 @@ pub(crate) fn expected(case: &Case) -> Outputs {
         let along = |axis: usize| points.iter().map(move |point| point[axis]);
         Expected::exact(&along(0).chain(along(1)).chain(along(2)).collect::<Vec<_>>())
     };
-    let own = data.iter().enumerate().flat_map(|(i, a)| data[i + 1..].iter().map(move |b| bin(a, b)));
-    let cross = data.iter().flat_map(|a| random.iter().map(move |b| bin(a, b)));
+    let partners = case.size("partners");
+    let own = data.iter().enumerate().flat_map(|(i, a)| {
+        let end = (i / 256 * 256 + partners).min(data.len());
+        data[..end].iter().skip(i + 1).map(move |b| bin(a, b))
+    });
+    let cross = data.iter().flat_map(|a| random.iter().take(partners).map(move |b| bin(a, b)));
     let (own, cross) = (count(own), count(cross));
     Outputs::from([
         ("data_sky".into(), apart(&data)),

@@ -2,9 +2,9 @@
 // columns and diagonals under attack are bit masks, on a stack per row in shared memory. The lengths of the
 // searches differ much between the lanes of a warp.
 constexpr int THREADS = 96;
-constexpr int ROWS = 12;
+constexpr int ROWS = 10;  // below the third: boards of up to 13 x 13, whose stacks fit 16 KB
 
-// All placements of the first two rows are numbered column1 * n + column2; impossible ones count nothing.
+// All placements of the first three rows are numbered (column1 * n + column2) * n + column3; impossible ones count nothing.
 extern "C" __global__ void __launch_bounds__(THREADS) nqueens_count(unsigned *solutions, unsigned *sums, int n)
 {
     __shared__ unsigned columns[ROWS][THREADS], left[ROWS][THREADS], right[ROWS][THREADS], open[ROWS][THREADS];

@@ -1,8 +1,8 @@
 // Coulombic potential of point charges on the points of a plane (Stone et al., Accelerating molecular modeling
 // applications with graphics processors, 2007). The charges are in constant memory, which all threads read in step;
 // `cp_plain` computes one point per thread, `cp_unrolled` eight points along x, whose distances in y and z are the
-// same. Results are added to a grid, as several sets of charges would be.
-constexpr int ATOMS = 512;
+// same. A launch adds the potentials of the first `count` charges. Results are added to a grid, as several sets of charges would be.
+constexpr int ATOMS = 512;  // at most
 constexpr int UNROLL = 8;
 
 // Place and charge of an atom; the third component is the square of its distance from the plane. The places are
@@ -33,13 +33,13 @@ struct Atoms {
 
 __constant__ Atoms atoms = Atoms();
 
-extern "C" __global__ void cp_plain(float *energies, int width, float spacing)
+extern "C" __global__ void cp_plain(float *energies, int width, float spacing, int count)
 {
     const int column = blockIdx.x * blockDim.x + threadIdx.x;
     const int row = blockIdx.y * blockDim.y + threadIdx.y;
     const float x = spacing * float(column), y = spacing * float(row);
     float energy = 0.0f;
-    for (int i = 0; i < ATOMS; i++) {
+    for (int i = 0; i < count; i++) {
         const float dx = x - atoms.list[i].x, dy = y - atoms.list[i].y;
         energy += atoms.list[i].charge * rsqrtf(dx * dx + dy * dy + atoms.list[i].z_squared);
     }
@@ -47,7 +47,7 @@ extern "C" __global__ void cp_plain(float *energies, int width, float spacing)
 }
 
 // A block covers 8 * blockDim.x columns; neighbouring threads store neighbouring points.
-extern "C" __global__ void cp_unrolled(float *energies, int width, float spacing)
+extern "C" __global__ void cp_unrolled(float *energies, int width, float spacing, int count)
 {
     const int column = blockIdx.x * blockDim.x * UNROLL + threadIdx.x;
     const int row = blockIdx.y * blockDim.y + threadIdx.y;
@@ -57,7 +57,7 @@ extern "C" __global__ void cp_unrolled(float *energies, int width, float spacing
 #pragma unroll
     for (int k = 0; k < UNROLL; k++)
         energy[k] = 0.0f;
-    for (int i = 0; i < ATOMS; i++) {
+    for (int i = 0; i < count; i++) {
         const float dy = y - atoms.list[i].y;
         const float away = dy * dy + atoms.list[i].z_squared;
         const float charge = atoms.list[i].charge;

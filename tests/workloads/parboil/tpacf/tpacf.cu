@@ -1,6 +1,5 @@
 // Two-point angular correlation of points on the sky (after Parboil's tpacf): histograms of the angles between all
-// pairs of data and random points. A block compares one point per thread with all others, tile by tile in shared
-// memory; it finds the bin by a search over cosines, and counts in histograms of its own, one per warp.
+// pairs of data and random points. A block compares one point per thread with others, tile by tile in shared memory; it finds the bin by a search over cosines, and counts in histograms of its own, one per warp.
 constexpr int THREADS = 256;
 constexpr int BINS = 20;
 constexpr int WARPS = THREADS / 32;
@@ -23,9 +22,10 @@ extern "C" __global__ void tpacf_setup(const float *random, float *sky, int poin
     sky[2 * points + i] = z * scale;
 }
 
-// A set's points with themselves, or with those of another set. `set` is the set's number of `points` points.
+// A set's points with themselves, or with those of another set; of each point with those of at most `partners` points.
 extern "C" __global__ void __launch_bounds__(THREADS)
-    tpacf_histogram(const float *first, const float *second, unsigned *histogram, int points, int same)
+    tpacf_histogram(const float *first, const float *second, unsigned *histogram, int points, int partners,
+                    int same)
 {
     __shared__ float tile[3][THREADS];
     __shared__ unsigned counts[WARPS][BINS];
@@ -39,13 +39,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     unsigned *mine = counts[threadIdx.x / 32];
 
     // Pairs of one set are counted once: tiles before this block's are skipped.
-    for (int base = same ? blockIdx.x * THREADS : 0; base < points; base += THREADS) {
+    const int begin = same ? blockIdx.x * THREADS : 0;
+    const int end = min(points, begin + partners);
+    for (int base = begin; base < end; base += THREADS) {
         __syncthreads();
-        if (base + threadIdx.x < points)
+        if (base + threadIdx.x < end)
             for (int axis = 0; axis < 3; axis++)
                 tile[axis][threadIdx.x] = second[axis * points + base + threadIdx.x];
         __syncthreads();
-        const int count = active ? min(THREADS, points - base) : 0;
+        const int count = min(THREADS, end - base);
         for (int j = 0; j < count; j++) {
             if (same && base + j <= own)
                 continue;
@@ -59,7 +61,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 else
                     high = middle;
             }
-            atomicAdd(&mine[low], 1);
+            // Threads beyond the last point add nothing; a branch would take them to barriers of their own.
+            atomicAdd(&mine[low], active ? 1 : 0);
         }
     }
     __syncthreads();

@@ -1,10 +1,9 @@
 // Cheapest way down a grid of costs, moving straight or diagonally: one row per step, dynamic
 // programming over columns. A block keeps its stretch of a row in shared memory and advances it by
 // several rows; each row costs it one column at either end, so blocks overlap by 2 * steps columns.
-#define WIDTH 256
-
-extern "C" __global__ void pathfinder(const int *wall, const int *reached, int *result, int cols,
-                                      int first_row, int steps)
+template <int WIDTH>
+__device__ __forceinline__ void advance(const int *wall, const int *reached, int *result, int cols,
+                                        int first_row, int steps)
 {
     __shared__ int previous[WIDTH];
 
@@ -33,4 +32,16 @@ extern "C" __global__ void pathfinder(const int *wall, const int *reached, int *
     }
     if (valid)
         result[col] = cost;
+}
+
+extern "C" __global__ void pathfinder(const int *wall, const int *reached, int *result, int cols,
+                                      int first_row, int steps)
+{
+    advance<256>(wall, reached, result, cols, first_row, steps);
+}
+
+extern "C" __global__ void pathfinder_1024(const int *wall, const int *reached, int *result, int cols,
+                                           int first_row, int steps)
+{
+    advance<1024>(wall, reached, result, cols, first_row, steps);
 }

@@ -186,7 +186,7 @@ pub struct Replayed {
     /// Overrides of the configuration beside those of the paper and the figure.
     #[serde(default)]
     pub set: Vec<String>,
-    /// Counters, as in the JSON of `timing replay`: `cycles`, `energy_pj.register_file`.
+    /// Counters, as in the JSON of `timing replay`: `cycles`, `energy_pj.register_file`; those after a `-` are subtracted.
     pub of: Vec<String>,
     /// Counters that their sum is divided by; none for 1.
     #[serde(default)]
@@ -214,6 +214,7 @@ pub(super) const MEAN: &str = "mean";
 
 /// Whether the JSON of a replay can have a number under this dotted path.
 fn is_counted(key: &str, catalogue: &Catalogue) -> bool {
+    let key = key.strip_prefix('-').unwrap_or(key);
     let (head, rest) = key.split_once('.').unwrap_or((key, ""));
     match head {
         "ipc" => rest.is_empty(),

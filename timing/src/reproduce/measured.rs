@@ -159,9 +159,11 @@ fn value(series: &Series, numbers: &Numbers, baseline: Option<&Numbers>) -> Resu
 fn quotient(replayed: &Replayed, numbers: &Numbers) -> Result<f64, String> {
     let sum = |keys: &[String]| -> Result<f64, String> {
         // A machine without techniques has no energy of theirs.
-        let absent = |key: &String| key.starts_with("energy_pj.").then_some(0.0);
+        let absent = |key: &str| key.starts_with("energy_pj.").then_some(0.0);
         let one = |key: &String| {
-            numbers.get(key).copied().or(absent(key)).ok_or_else(|| format!("the replay counted no {key}"))
+            let (sign, key) = key.strip_prefix('-').map_or((1.0, key.as_str()), |key| (-1.0, key));
+            let found = numbers.get(key).copied().or(absent(key));
+            found.map(|number| sign * number).ok_or_else(|| format!("the replay counted no {key}"))
         };
         keys.iter().map(one).sum()
     };
@@ -204,6 +206,9 @@ mod tests {
             };
             assert_eq!(value(&series, &own, Some(&plain))?, expected, "{relation:?}");
         }
+        let mut less = replayed(Relation::None);
+        less.of[1] = "-b".into();
+        assert_eq!(quotient(&less, &own)?, -1.0 / 6.0);
         let why = quotient(&replayed(Relation::None), &[("a".to_owned(), 1.0)].into());
         assert_eq!(why, Err("the replay counted no b".into()));
         Ok(())

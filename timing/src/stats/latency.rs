@@ -172,6 +172,10 @@ latencies! {
     alu_issue_to_writeback;
     /// From issue to the arrival of the last operand in the collector.
     operand_collection;
+    /// The same, of memory instructions that write a register.
+    memory_operand_collection;
+    /// The same, of other instructions that write a register.
+    alu_operand_collection;
     /// Warps at barriers, from the arrival of their first waiting lanes to the cycle in which they may issue again.
     barrier_wait;
     /// Requests to L2 and back: from the SM's port to the arrival of the answer.

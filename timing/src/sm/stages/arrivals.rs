@@ -1,6 +1,7 @@
 //! Stages that handle arrivals of a cycle: events, replies, decoded instructions and operands.
 
 use crate::memory::{Reply, Token};
+use crate::program::Path;
 use crate::sm::Sm;
 use crate::sm::parts::wheel::Event;
 use crate::source::LaunchSource;
@@ -49,9 +50,15 @@ impl<S: LaunchSource> Sm<'_, S> {
             let waited = self.now - flight.issued_at;
             self.stats.counters.collected_instructions += 1;
             self.stats.counters.operand_collection_cycles += waited;
-            self.stats.latency.operand_collection.record(waited);
+            let inst = &self.machine.program.insts[flight.pc as usize];
+            let latency = &mut self.stats.latency;
+            latency.operand_collection.record(waited);
+            match inst.path {
+                _ if !inst.has_result() => {}
+                Path::Memory(_) => latency.memory_operand_collection.record(waited),
+                _ => latency.alu_operand_collection.record(waited),
+            }
             if collected.operands != 0 {
-                let inst = &self.machine.program.insts[flight.pc as usize];
                 self.scoreboard.end_reads(usize::from(flight.warp), inst, collected.operands);
             }
             self.record(|recorder, now| recorder.collected(collected.slot, now));

@@ -32,23 +32,7 @@ fn every_study_equals_its_twin_on_every_workload() {
     let workloads = tests::tabled_workloads().into_iter().chain(tests::workloads().into_iter().filter(large));
     let manifests: Vec<_> = workloads.flat_map(|one| one.manifests()).collect();
     assert!(manifests.len() > 20);
-    let mut sums: Vec<Vec<u64>> = Vec::new();
-    for manifest in manifests {
-        let trace = record(&manifest, dir.path());
-        for number in 0..trace.launches().len().min(TWIN_LAUNCHES) {
-            let source = FirstBlocks::of(&trace, number as u32, TWIN_INSTRUCTIONS);
-            let checked = agree::check(&source, &[1, 2]);
-            assert!(checked.is_ok(), "{} launch {number}: {}", manifest.display(), checked.unwrap_err());
-            let names: Vec<&str> = twins::TWINS.iter().map(|(name, _)| *name).collect();
-            let outcomes = studies::of_launch(&source, &names, 1).unwrap();
-            sums.resize(names.len(), Vec::new());
-            for ((name, outcome), sum) in names.iter().zip(outcomes).zip(&mut sums) {
-                let study = studies::find(name).unwrap();
-                sum.resize(study.counters.len(), 0);
-                study.add(sum, &study.sum(&outcome.counts));
-            }
-        }
-    }
+    let sums = compare(&manifests, dir.path());
     // The comparison is meaningful only if every counter occurs in the workloads.
     let mut never = Vec::new();
     for ((name, _), sum) in twins::TWINS.iter().zip(&sums) {
@@ -67,6 +51,37 @@ fn every_study_equals_its_twin_on_every_workload() {
     ];
     never.retain(|name| !excused.iter().any(|key| name.ends_with(key)));
     assert!(never.is_empty(), "never counted: {never:?}");
+}
+
+/// All other workloads too, which takes longer: `cargo test --release -p tests --test studies -- --ignored`.
+#[test]
+#[ignore = "takes minutes"]
+fn every_study_equals_its_twin_on_all_workloads() {
+    let dir = tempfile::tempdir().unwrap();
+    let manifests: Vec<_> = tests::workloads().into_iter().flat_map(|one| one.manifests()).collect();
+    compare(&manifests, dir.path());
+}
+
+/// Compares every study with its twin on some manifests; returns the sums of the counts of each study.
+fn compare(manifests: &[std::path::PathBuf], dir: &Path) -> Vec<Vec<u64>> {
+    let mut sums: Vec<Vec<u64>> = Vec::new();
+    for manifest in manifests {
+        let trace = record(manifest, dir);
+        for number in 0..trace.launches().len().min(TWIN_LAUNCHES) {
+            let source = FirstBlocks::of(&trace, number as u32, TWIN_INSTRUCTIONS);
+            let checked = agree::check(&source, &[1, 2]);
+            assert!(checked.is_ok(), "{} launch {number}: {}", manifest.display(), checked.unwrap_err());
+            let names: Vec<&str> = twins::TWINS.iter().map(|(name, _)| *name).collect();
+            let outcomes = studies::of_launch(&source, &names, 1).unwrap();
+            sums.resize(names.len(), Vec::new());
+            for ((name, outcome), sum) in names.iter().zip(outcomes).zip(&mut sums) {
+                let study = studies::find(name).unwrap();
+                sum.resize(study.counters.len(), 0);
+                study.add(sum, &study.sum(&outcome.counts));
+            }
+        }
+    }
+    sums
 }
 
 /// A few workloads of one and two dimensions, with several launches.

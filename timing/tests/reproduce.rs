@@ -41,6 +41,7 @@ paper = { mean = 0.33, ONE = 0.5 }
 [[figures]]
 id = "2"
 title = "Live registers"
+motivation = true
 form = "curve"
 programs = ["ONE"]
 [[figures.series]]
@@ -149,8 +150,9 @@ fn answers_and_recordings_are_kept_by_content() -> Outcome {
     assert_eq!((again.status.code(), place.calls()), (Some(0), 1), "nothing is recorded twice");
     assert_eq!(text(&first.stdout), text(&again.stdout));
     // A further question is asked of the recording that is there.
-    assert_eq!(place.reproduce(&["2", "3"])?.status.code(), Some(0));
-    assert_eq!(place.calls(), 1);
+    let further = place.reproduce(&["motivation", "3"])?;
+    assert_eq!((further.status.code(), place.calls()), (Some(0), 1));
+    assert!(text(&further.stdout).contains("Mine, Figure 2"));
     // Other content is recorded anew, and so is another size.
     place.write("workloads/suite/one/one.ptx", "// changed\n")?;
     assert_eq!(place.reproduce(&["3"])?.status.code(), Some(0));
@@ -187,7 +189,7 @@ fn errors_name_the_place_and_the_remedy() -> Outcome {
         assert!(said.contains(expected), "expected {expected}: {said}");
         Ok(())
     };
-    refused(&place, &["9"], "Mine has no figure 9 here; there are 1, 2, 3")?;
+    refused(&place, &["9"], "Mine has no figure 9 here; there are 1, 2, 3, and motivation")?;
     let broken = [
         (
             "share = \"block_redundant_share\"",

@@ -1,7 +1,7 @@
 //! `timing list`: lists techniques, studies, configurations and policies, with their papers.
 
 use super::error::CliError;
-use super::output;
+use super::{output, workloads};
 use crate::config::{builtin, load_text};
 use crate::policy::PolicyEntry;
 use crate::stats::counter_entries;
@@ -13,18 +13,33 @@ use comfy_table::{ContentArrangement, Table, presets};
 
 /// Arguments of `timing list`.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  timing list\n  timing list bow\n  timing list --counters")]
+#[command(after_help = "Examples:\n  timing list\n  timing list bow\n  timing list --counters\n  \
+    timing list workloads              the bundled programs, at the size of the papers\n  \
+    timing list workloads darsie       those of a paper, of a suite, or with a name\n  \
+    timing list workloads --size test")]
 pub(super) struct Arguments {
     /// Explains this technique (parameters, counters, structures, stall causes, causes of lost opportunities)
-    /// or policy.
+    /// or policy; `workloads` lists the bundled programs.
     #[arg(conflicts_with = "counters")]
     name: Option<String>,
+    /// With `workloads`: a paper, a suite or part of a name.
+    #[arg(requires = "name")]
+    filter: Option<String>,
+    /// With `workloads`: the size of the programs.
+    #[arg(long, value_name = "NAME", requires = "name", default_value = "paper")]
+    size: String,
     /// Explains the JSON keys and CSV columns of `timing replay` instead.
     #[arg(long)]
     counters: bool,
 }
 
 pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
+    if arguments.name.as_deref() == Some("workloads") {
+        return output::print(&workloads::list(&arguments.size, arguments.filter.as_deref())?);
+    }
+    if let Some(filter) = &arguments.filter {
+        return Err(CliError(format!("only `timing list workloads` takes a further word, here {filter}")));
+    }
     if let Some(name) = &arguments.name {
         return output::print(&match policy(name) {
             Some(text) => text,

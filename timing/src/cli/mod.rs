@@ -17,6 +17,7 @@ mod shared;
 mod study;
 mod views;
 mod why;
+mod workloads;
 
 use crate::techniques::{Catalogue, Registration};
 use clap::{Parser, Subcommand};

@@ -10,7 +10,7 @@ use crate::reproduce::{
 };
 use crate::techniques::Catalogue;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Arguments of `timing reproduce`.
@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 #[command(
     after_help = "Examples:\n  timing reproduce                        the papers and their figures\n  \
     timing reproduce darsie                 every figure of a paper, into reproduce-darsie/\n  \
-    timing reproduce bow 3.3 --schedule reuse --size test\n  \
+    timing reproduce corf 2.2 2.4 --size test    two figures, small programs\n  \
+    timing reproduce all motivation         what needs no technique, of every paper\n  \
     timing reproduce mine.toml -o mine      an experiment of your own: copy one with --show\n  \
     timing reproduce uv --show > mine.toml\n\n\
     Programs are recorded with `emu` and kept by content, like every answer: an interrupted run goes on where it stopped, \
@@ -26,11 +27,11 @@ use std::time::{Duration, Instant};
     SVG and PNG. A program that fails is left out by name, and the exit code is 1."
 )]
 pub(super) struct Arguments {
-    /// A paper, or a file of experiments ending in .toml; none lists the papers.
+    /// A paper, `all`, or a file of experiments ending in .toml; none lists the papers.
     paper: Option<String>,
-    /// Figures, by their number in the paper; none for all.
+    /// Figures, by their number in the paper, or `motivation`; none for all.
     figures: Vec<String>,
-    /// Folder of the results; created if needed [default: reproduce-PAPER].
+    /// Folder of the results, with `all` a folder in it for each paper; created if needed [default: reproduce-PAPER].
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Size of the workloads: a `[sizes.NAME]` of their manifests, or `test`.
@@ -61,75 +62,115 @@ pub(super) struct Arguments {
     threads: Threads,
 }
 
+/// The word that stands for every built-in paper.
+const ALL: &str = "all";
+
 pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
     let Some(name) = &arguments.paper else { return output::print(&list(catalogue)?) };
-    let (text, origin) = text_of(name)?;
-    if arguments.show {
-        return output::print(&text);
+    let names: Vec<&str> = match name.as_str() {
+        ALL => PAPERS.iter().map(|(name, _)| *name).collect(),
+        one => vec![one],
+    };
+    let mut experiments = Vec::new();
+    for name in &names {
+        let (text, origin) = text_of(name)?;
+        if arguments.show {
+            output::print(&text)?;
+        }
+        experiments.push(Experiment::parse(&text, &origin, catalogue)?);
     }
-    let experiment = Experiment::parse(&text, &origin, catalogue)?;
-    let figures = experiment.figures(&arguments.figures)?;
+    if arguments.show {
+        return Ok(());
+    }
+    // Wrong figures are found before the work begins.
+    for experiment in &experiments {
+        experiment.figures(&arguments.figures)?;
+    }
     let workloads = match &arguments.workloads {
         Some(folder) => Workloads::in_folder(folder)?,
         None => Workloads::bundled()?,
     };
     let recorder = Recorder::find(arguments.emu.as_deref())?;
     let cache = arguments.cache.clone().map_or_else(Cache::of_user, |folder| Ok(Cache::at(folder)))?;
-    let folder = arguments.output.clone().unwrap_or_else(|| {
-        let stem =
-            std::path::Path::new(name).file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
-        format!("reproduce-{stem}").into()
-    });
-    if let Some(file) = folder.ancestors().find(|path| path.exists()).filter(|path| !path.is_dir()) {
-        let (folder, file) = (folder.display(), file.display());
-        return Err(CliError(format!("cannot create the folder {folder}: {file} is a file")));
+    let tools =
+        Tools { arguments, catalogue, workloads, recorder, cache, program: reproduce::this_program()? };
+    let mut left_out = 0;
+    for (name, experiment) in names.iter().zip(&experiments) {
+        let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+        let folder = match &arguments.output {
+            Some(folder) if names.len() > 1 => folder.join(stem),
+            Some(folder) => folder.clone(),
+            None => format!("reproduce-{stem}").into(),
+        };
+        left_out += tools.reproduce(experiment, &folder)?;
     }
-    let defaults = Recording {
-        workload: String::new(),
-        size: arguments.size.clone(),
-        schedule: arguments.schedule.clone(),
-        maxregs: arguments.maxregs,
-    };
-    let work = Plan {
-        tasks: plan(&experiment, &figures, &defaults),
-        workloads: &workloads,
-        recorder: &recorder,
-        cache: &cache,
-        catalogue,
-        program: reproduce::this_program()?,
-        threads: arguments.threads.count(),
-        discard: arguments.discard_traces,
-    };
-    let bar = LateBar::new(&experiment.paper.name);
-    let started = Instant::now();
-    let progress =
-        |at: Progress<'_>| bar.update(at.done as u64, at.of as u64, &remaining(at, started.elapsed()));
-    let answers = reproduce::run(&work, &progress);
-    drop(bar);
-    let results: Vec<_> =
-        figures.iter().map(|figure| measured(&experiment, figure, &answers, &defaults)).collect();
-    let about = [
-        ("Machine", experiment.paper.machine.clone()),
-        ("Size of the programs", arguments.size.clone()),
-        ("Order of instructions", arguments.schedule.clone().unwrap_or_else(|| "latency".into())),
-    ];
-    let written = page(&experiment, &results, &about).write(&folder)?;
-    output::print(&format!(
-        "{}\n{}\n{}\n",
-        reproduce::text(&experiment, &results),
-        written.html.display(),
-        written.json.display()
-    ))?;
-    let failures = answers.failures();
-    for (recording, why) in &failures {
-        eprintln!("error: {} is left out of a figure: {why}", recording.workload);
-    }
-    match failures.len() {
+    match left_out {
         0 => Ok(()),
-        count => {
-            let of = work.tasks.len();
-            Err(CliError(format!("{count} of {of} recordings are left out of some figures")))
+        1 => Err("one recording is left out of some figures".into()),
+        many => Err(CliError(format!("{many} recordings are left out of some figures"))),
+    }
+}
+
+/// What all papers are reproduced with.
+struct Tools<'a> {
+    arguments: &'a Arguments,
+    catalogue: &'a Catalogue,
+    workloads: Workloads,
+    recorder: Recorder,
+    cache: Cache,
+    program: String,
+}
+
+impl Tools<'_> {
+    /// Reproduces the chosen figures of a paper; returns how many recordings have no answer.
+    fn reproduce(&self, experiment: &Experiment, folder: &Path) -> Result<usize, CliError> {
+        let arguments = self.arguments;
+        let figures = experiment.figures(&arguments.figures)?;
+        if let Some(file) = folder.ancestors().find(|path| path.exists()).filter(|path| !path.is_dir()) {
+            let (folder, file) = (folder.display(), file.display());
+            return Err(CliError(format!("cannot create the folder {folder}: {file} is a file")));
         }
+        let defaults = Recording {
+            workload: String::new(),
+            size: arguments.size.clone(),
+            schedule: arguments.schedule.clone(),
+            maxregs: arguments.maxregs,
+        };
+        let work = Plan {
+            tasks: plan(experiment, &figures, &defaults),
+            workloads: &self.workloads,
+            recorder: &self.recorder,
+            cache: &self.cache,
+            catalogue: self.catalogue,
+            program: self.program.clone(),
+            threads: arguments.threads.count(),
+            discard: arguments.discard_traces,
+        };
+        let bar = LateBar::new(&experiment.paper.name);
+        let started = Instant::now();
+        let progress =
+            |at: Progress<'_>| bar.update(at.done as u64, at.of as u64, &remaining(at, started.elapsed()));
+        let answers = reproduce::run(&work, &progress);
+        drop(bar);
+        let results: Vec<_> =
+            figures.iter().map(|figure| measured(experiment, figure, &answers, &defaults)).collect();
+        let about = [
+            ("Machine", experiment.paper.machine.clone()),
+            ("Size of the programs", arguments.size.clone()),
+            ("Order of instructions", arguments.schedule.clone().unwrap_or_else(|| "latency".into())),
+        ];
+        let written = page(experiment, &results, &about).write(folder)?;
+        output::print(&format!(
+            "{}\n{}\n{}\n",
+            reproduce::text(experiment, &results),
+            written.html.display(),
+            written.json.display()
+        ))?;
+        let failures = answers.failures();
+        for (recording, why) in &failures {
+            eprintln!("error: {} is left out of a figure: {why}", recording.workload);
+        }
+        Ok(failures.len())
     }
 }
 

@@ -63,6 +63,9 @@ pub struct Figure {
     pub id: String,
     /// What it shows.
     pub title: String,
+    /// Whether it belongs to the paper's motivation, and needs none of its techniques.
+    #[serde(default)]
+    pub motivation: bool,
     /// Form of the chart.
     #[serde(default)]
     pub form: Form,
@@ -209,6 +212,9 @@ pub enum Relation {
     Under,
 }
 
+/// The word that stands for all figures of a paper's motivation.
+const MOTIVATION: &str = "motivation";
+
 /// Key of a mean in a series' values of the paper.
 pub(super) const MEAN: &str = "mean";
 
@@ -245,21 +251,20 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// The figures with these numbers, or all if there are none.
+    /// The figures with these numbers, or all if there are none; `motivation` stands for those of the motivation.
     ///
     /// # Errors
     /// A number that the paper has not.
     pub fn figures(&self, ids: &[String]) -> Result<Vec<&Figure>, String> {
-        if ids.is_empty() {
-            return Ok(self.figures.iter().collect());
+        let named =
+            |figure: &Figure, id: &String| figure.id == *id || (figure.motivation && id == MOTIVATION);
+        if let Some(id) = ids.iter().find(|id| !self.figures.iter().any(|figure| named(figure, id))) {
+            let known: Vec<&str> = self.figures.iter().map(|figure| figure.id.as_str()).collect();
+            let (paper, known) = (&self.paper.name, known.join(", "));
+            return Err(format!("{paper} has no figure {id} here; there are {known}, and {MOTIVATION}"));
         }
-        let one = |id: &String| {
-            self.figures.iter().find(|figure| figure.id == *id).ok_or_else(|| {
-                let known: Vec<&str> = self.figures.iter().map(|figure| figure.id.as_str()).collect();
-                format!("{} has no figure {id} here; there are {}", self.paper.name, known.join(", "))
-            })
-        };
-        ids.iter().map(one).collect()
+        let chosen = |figure: &&Figure| ids.is_empty() || ids.iter().any(|id| named(figure, id));
+        Ok(self.figures.iter().filter(chosen).collect())
     }
 
     /// The programs of a figure.

@@ -133,8 +133,8 @@ fn ours_stand_beside_the_papers_and_a_failing_program_is_named() -> Outcome {
     let mean = said.lines().find(|line| line.starts_with("3 ")).ok_or("no mean of figure 3")?;
     assert!(mean.contains("×1.000") && mean.contains("×1.100") && mean.contains("−9.1 %"), "{mean}");
     let data = std::fs::read_to_string(place.path().join("out/data.json"))?;
-    assert!(data.contains("figure-2-chart") && data.contains("figure-3"), "{data}");
-    for file in ["index.html", "csv/figure-1.csv", "figures/figure-2-chart.svg"] {
+    assert!(data.contains("figure-2-chart-1") && data.contains("figure-3"), "{data}");
+    for file in ["index.html", "csv/figure-1.csv", "figures/figure-2-chart-1.svg"] {
         assert!(place.path().join("out").join(file).is_file(), "{file}");
     }
     Ok(())

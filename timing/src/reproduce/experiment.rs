@@ -103,7 +103,7 @@ pub enum Form {
     Bars,
     /// A bar for each program, of all series.
     Stacked,
-    /// A curve over the course of a warp, for each kernel.
+    /// A curve over the course of a warp, for the main kernel of each program.
     Curve,
 }
 

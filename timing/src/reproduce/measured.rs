@@ -19,7 +19,7 @@ pub struct Measured<'a> {
     pub lines: Vec<Line>,
     /// Means over all programs and over groups.
     pub means: Vec<Line>,
-    /// Curves by kernel, of a figure of curves.
+    /// Of a figure of curves: that of each program's main kernel.
     pub curves: Vec<(String, Vec<(f64, f64)>)>,
     /// Programs without values, and why.
     pub missing: Vec<(String, String)>,
@@ -93,9 +93,11 @@ impl Measured<'_> {
             let found = found.collect::<Result<Vec<_>, String>>()?;
             let [answer, rest @ ..] = &found[..] else { continue };
             if figure.form == Form::Curve {
-                let name = |kernel: &str| format!("{}: {kernel}", program.name);
-                self.curves
-                    .extend(answer.courses.iter().map(|(kernel, points)| (name(kernel), points.clone())));
+                // The kernel whose warp has the longest way is the program's main one.
+                let length = |points: &[(f64, f64)]| points.last().map_or(0.0, |last| last.0);
+                let longest = answer.courses.iter().max_by(|(_, a), (_, b)| length(a).total_cmp(&length(b)));
+                let (kernel, points) = longest.ok_or("the study drew no curve")?;
+                self.curves.push((format!("{}: {kernel}", program.name), points.clone()));
                 continue;
             }
             let baseline = rest.first();

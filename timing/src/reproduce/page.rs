@@ -7,9 +7,6 @@ use report::{
     StackedChart, Table,
 };
 
-/// Curves beyond these cannot be told apart in one chart.
-const MOST_CURVES: usize = 8;
-
 /// The page; `about` are facts for its head.
 #[must_use]
 pub fn page(experiment: &Experiment, figures: &[Measured<'_>], about: &[(&str, String)]) -> Report {
@@ -18,9 +15,13 @@ pub fn page(experiment: &Experiment, figures: &[Measured<'_>], about: &[(&str, S
         .subtitle(format!("{} ({}).", paper.title, paper.citation))
         .fact("Warplab", env!("CARGO_PKG_VERSION"));
     let report = about.iter().fold(report, |report, (name, value)| report.fact(*name, value));
-    let mut overview = Section::new("Ours beside the paper's")
-        .text("Means over the programs of each figure. Nothing is tuned to match; programs are our own, after the same algorithms.")
-        .table(summary(figures));
+    let mut overview = Section::new("Ours beside the paper's").text(
+        "Means over the programs of each figure. Nothing is tuned to match; programs are our own, after the same algorithms.",
+    );
+    let means = summary(figures);
+    if !means.rows().is_empty() {
+        overview = overview.table(means);
+    }
     for note in &paper.notes {
         overview = overview.callout(Callout::note(note));
     }
@@ -49,7 +50,11 @@ pub fn text(experiment: &Experiment, figures: &[Measured<'_>]) -> String {
         }
         text += "\n";
     }
-    text + &summary(figures).to_text()
+    let means = summary(figures);
+    if !means.rows().is_empty() {
+        text += &means.to_text();
+    }
+    text
 }
 
 /// The means that the paper reports, beside ours.
@@ -133,8 +138,11 @@ fn section(experiment: &Experiment, one: &Measured<'_>) -> Section {
     for sentence in &figure.says {
         section = section.text(format!("The paper: {sentence}"));
     }
-    if let Some(chart) = chart(one) {
-        section = section.chart(chart);
+    for pair in charts(one).chunks(2) {
+        section = match pair {
+            [one] => section.chart(one.clone()),
+            pair => section.row(|row| pair.iter().fold(row, |row, chart| row.chart(chart.clone()))),
+        };
     }
     if figure.form != Form::Curve {
         section = section.table(table(one));
@@ -199,18 +207,27 @@ fn table(one: &Measured<'_>) -> Table {
     })
 }
 
-/// The figure in the paper's form.
-fn chart(one: &Measured<'_>) -> Option<Chart> {
+/// The figure in the paper's form: one chart, or a chart of each program's curve.
+fn charts(one: &Measured<'_>) -> Vec<Chart> {
+    match one.figure.form {
+        Form::Curve => {
+            one.curves.iter().enumerate().map(|(i, curve)| curve_chart(one.figure, i, curve)).collect()
+        }
+        Form::Bars | Form::Stacked => bars(one).into_iter().collect(),
+    }
+}
+
+fn curve_chart(figure: &Figure, number: usize, (name, points): &(String, Vec<(f64, f64)>)) -> Chart {
+    let x = Axis::new("Instructions executed by the warp", Format::Integer);
+    let y = Axis::new(&figure.series[0].name, Format::Percent(0)).min(0.0).max(1.0);
+    let id = format!("{}-chart-{}", id(figure), number + 1);
+    LineChart::new(name, x, y).id(id).line(Curve::new(&figure.series[0].name, points.iter().copied())).into()
+}
+
+/// Bars or stacks of the programs, then the mean, and the paper's mean where it has one.
+fn bars(one: &Measured<'_>) -> Option<Chart> {
     let figure = one.figure;
     let id = format!("{}-chart", id(figure));
-    if figure.form == Form::Curve {
-        let x = Axis::new("Instructions executed by the warp", Format::Integer);
-        let chart = LineChart::new(&figure.title, x, Axis::new("Share", Format::Percent(0)).min(0.0)).id(id);
-        let few = one.curves.iter().take(MOST_CURVES);
-        let chart =
-            few.fold(chart, |chart, (name, points)| chart.line(Curve::new(name, points.iter().copied())));
-        return (!one.curves.is_empty()).then(|| chart.into());
-    }
     if one.lines.is_empty() {
         return None;
     }
@@ -219,7 +236,6 @@ fn chart(one: &Measured<'_>) -> Option<Chart> {
         Unit::Ratio => Axis::new("Relative to the machine without techniques", Format::Ratio(2)),
         Unit::Number => Axis::new("Value", Format::Float(1)),
     };
-    // Behind the programs come the mean, and the paper's mean where it has one.
     let mut labels: Vec<&str> = one.lines.iter().map(|line| line.label.as_str()).collect();
     let mean = one.means.first()?;
     labels.push(if figure.mean == MeanOf::Geometric { "geometric mean" } else { "mean" });

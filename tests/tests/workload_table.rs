@@ -1,6 +1,6 @@
 //! The table of the bundled workloads: what each launches at the size of the tests and at the size of the papers.
 //!
-//! `tests/tables/workloads.csv` has a row per manifest, size and kernel. Rows of the tests, and grids and occupancy at the
+//! `timing/experiments/workloads.csv`, which `timing list workloads` prints, has a row per manifest, size and kernel. Rows of the tests, and grids and occupancy at the
 //! size of the papers, follow from the manifests and from short runs:
 //! `WARPLAB_TABLES=write cargo test --release -p tests --test workload_table` writes them. The instructions and the
 //! active SMs at the size of the papers take a recording and a replay of each:
@@ -145,7 +145,7 @@ fn shape(sides: [u32; 3]) -> String {
 }
 
 fn path() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tables/workloads.csv")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../timing/experiments/workloads.csv")
 }
 
 /// The rows of the committed table.

@@ -82,7 +82,10 @@ fn candidates(f: &Func, ranges: &[Vec<Segment>], spilled: &Spilled) -> Vec<Candi
             }
             let inputs = inputs(f, id);
             let kept = |r: &VReg| !spilled.has_register(*r);
-            if inputs.len() < results && inputs.iter().all(kept) && inst.dsts().all(|d| kept(&d)) {
+            // Not from phis: a copy that read one found another value in its register when the phi was spilled later.
+            let computed = |r: &VReg| f.def(Val::Reg(*r)).is_some();
+            let inputs_stay = inputs.iter().all(|r| kept(r) && computed(r));
+            if inputs.len() < results && inputs_stay && inst.dsts().all(|d| kept(&d)) {
                 homes.extend(inst.dsts().map(|d| (d, id)));
                 found.insert(id, Candidate { id, readers: BTreeSet::new(), price: 0.0 });
                 order.push((id, b));

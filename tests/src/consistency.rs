@@ -4,9 +4,9 @@
 use crate::element::ElementType;
 use crate::expression::evaluate;
 use crate::manifest::Argument;
-use crate::papers::PAPERS;
 use crate::{Manifest, Workload, workloads};
 use std::path::Path;
+use timing::reproduce::PAPERS;
 
 /// All workloads with all their manifests.
 fn manifests() -> Vec<(Workload, Manifest)> {

@@ -16,7 +16,6 @@ pub mod fuzz;
 pub mod init;
 pub mod manifest;
 pub mod oracle;
-pub mod papers;
 pub mod recording;
 mod reference;
 pub mod shapes;

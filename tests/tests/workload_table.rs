@@ -1,7 +1,7 @@
 //! The table of the bundled workloads: what each launches at the size of the tests and at the size of the papers.
 //!
-//! `timing/experiments/workloads.csv`, which `timing list workloads` prints, has a row per manifest, size and kernel. Rows of the tests, and grids and occupancy at the
-//! size of the papers, follow from the manifests and from short runs:
+//! `timing/experiments/workloads.csv`, which `timing list workloads` prints, has a row per manifest, size and kernel.
+//! Rows of the tests, and grids and occupancy at the size of the papers, follow from the manifests and from short runs:
 //! `WARPLAB_TABLES=write cargo test --release -p tests --test workload_table` writes them. The instructions and the
 //! active SMs at the size of the papers take a recording and a replay of each:
 //! `cargo test --release -p tests --test workload_table -- --ignored` measures them and writes them into the table,
@@ -12,10 +12,11 @@ use emulator::manifest::LaunchSpec;
 use emulator::session::{Session, Setup};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tests::papers;
 use timing::config::load;
 use timing::occupancy::{Demand, occupancy};
 use timing::replay::{ReplayOptions, replay};
+use timing::reproduce::{Experiment, paper};
+use timing::techniques::Catalogue;
 use trace_format::reader::Trace;
 
 const COLUMNS: [&str; 15] = [
@@ -36,10 +37,23 @@ const COLUMNS: [&str; 15] = [
     "note",
 ];
 
+/// The papers, those whose machines hold more threads first.
+const PAPERS: [&str; 7] = ["bow", "darsie", "larf", "uv", "dac", "regmutex", "corf"];
+
+/// The machine of a workload that no paper evaluates, or that fits on none of its papers'.
+const OTHERS: &str = "titanx-pascal";
+
 /// Waves of blocks, and percent of the SMs, below which a manifest has to say why a program does not fill a machine.
 const FULL: (f64, f64) = (2.0, 90.0);
 
 type Row = BTreeMap<&'static str, String>;
+
+/// The machine with which a paper measured.
+fn machine_of(name: &str) -> String {
+    let text = paper(name).expect("a paper with experiments");
+    let experiment = Experiment::parse(text, name, &Catalogue::built_in()).expect("experiments");
+    experiment.paper.machine
+}
 
 /// A manifest at one size.
 struct Workload {
@@ -69,19 +83,19 @@ impl Workload {
     }
 
     /// The largest of the papers' machines that holds a block of every kernel.
-    fn machine(&self) -> &'static str {
-        let fits = |name: &&str| {
+    fn machine(&self) -> String {
+        let fits = |name: &String| {
             let sm = load(name, &[]).expect("a configuration").config.sm;
             let launches = &self.session.manifest().launches;
             launches.iter().all(|launch| occupancy(&sm, sm.registers, &self.demand(launch)).is_ok())
         };
-        let machines = papers::machines(&self.about);
-        machines.into_iter().find(fits).unwrap_or(papers::OTHERS)
+        let evaluated = PAPERS.into_iter().filter(|paper| self.about.about.papers.contains_key(*paper));
+        evaluated.map(machine_of).find(fits).unwrap_or_else(|| OTHERS.to_owned())
     }
 
     /// Waves of blocks of a launch on the machine of the papers.
     fn waves(&self, launch: &LaunchSpec) -> f64 {
-        let config = load(self.machine(), &[]).expect("a configuration").config;
+        let config = load(&self.machine(), &[]).expect("a configuration").config;
         let resident =
             occupancy(&config.sm, config.sm.registers, &self.demand(launch)).expect("a block fits");
         blocks(launch) as f64 / f64::from(resident.blocks * config.gpu.sms)
@@ -258,7 +272,7 @@ fn measures_the_papers_sizes() {
             let trace = Trace::open(&trace_file).expect("a trace");
             // Programs wait between launches; only the time of kernels counts here.
             let overrides = ["launch.latency_cycles=0".to_owned()];
-            let config = load(found.machine(), &overrides).expect("a configuration").config;
+            let config = load(&found.machine(), &overrides).expect("a configuration").config;
             let replayed = replay(&trace, &config, &[], &ReplayOptions::default()).expect("a replay");
             let mut table = committed();
             for row in table.iter_mut().filter(|row| row["workload"] == found.name && row["size"] == "paper")

@@ -72,6 +72,36 @@ pub(super) enum Command {
     Inspect(Inspect),
 }
 
+/// Flags of the code that kernels become, shared by `emu run`, `emu record` and `emu disasm`.
+#[derive(Debug, Args)]
+pub(super) struct Code {
+    /// Fuse products and sums that name no rounding into multiply-adds, as ptxas does by default; =false keeps both, as
+    /// `ptxas -fmad false`.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    pub fmad: bool,
+    /// Keep the loops and branches of the PTX: nothing is unrolled, no branch becomes guarded instructions. Each
+    /// instruction then runs as often as its PTX line, for comparisons of compilers.
+    #[arg(long)]
+    pub keep_branches: bool,
+    /// Registers per thread of kernels without .maxnreg, .maxntid and .reqntid, as nvcc's --maxrregcount: other values are
+    /// spilled to local memory. Since sm_70, hardware takes two of them for itself.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(16..=255))]
+    pub maxregs: Option<u16>,
+    /// The order of instructions within a basic block: latency (loads early, as compilers do), source (the order of the
+    /// PTX), or reuse (instructions soon after the last access of the registers that they read).
+    #[arg(long, value_name = "ORDER", default_value = "latency", value_parser = schedules())]
+    pub schedule: Schedule,
+}
+
+impl Code {
+    /// Options of the compilation.
+    #[must_use]
+    pub(super) fn options(&self) -> LowerOptions {
+        let Code { fmad, keep_branches, maxregs, schedule } = *self;
+        LowerOptions { fmad, keep_branches, maxregs, schedule, ..LowerOptions::default() }
+    }
+}
+
 /// Flags shared by `emu run` and `emu record`.
 #[derive(Debug, Args)]
 pub(super) struct Run {
@@ -113,22 +143,9 @@ pub(super) struct Run {
     /// Bytes of stack per thread for recursion, calls through registers and alloca.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_STACK_BYTES, value_parser = clap::value_parser!(u32).range(..=1 << 29))]
     pub stack_bytes: u32,
-    /// Fuse products and sums that name no rounding into multiply-adds, as ptxas does by default; =false keeps both, as
-    /// `ptxas -fmad false`.
-    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
-    pub fmad: bool,
-    /// Keep the loops and branches of the PTX: nothing is unrolled, no branch becomes guarded instructions. Each
-    /// instruction then runs as often as its PTX line, for comparisons of compilers.
-    #[arg(long)]
-    pub keep_branches: bool,
-    /// Registers per thread of kernels without .maxnreg, .maxntid and .reqntid, as nvcc's --maxrregcount: other values are
-    /// spilled to local memory. Since sm_70, hardware takes two of them for itself.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(16..=255))]
-    pub maxregs: Option<u16>,
-    /// The order of instructions within a basic block: latency (loads early, as compilers do), source (the order of the
-    /// PTX), or reuse (instructions soon after the last access of the registers that they read).
-    #[arg(long, value_name = "ORDER", default_value = "latency", value_parser = schedules())]
-    pub schedule: Schedule,
+    /// How kernels are compiled.
+    #[command(flatten)]
+    pub code: Code,
     /// Threads to run blocks on [default: all of the machine]. Results are the same for every number.
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
@@ -198,21 +215,9 @@ pub(super) struct Disasm {
     /// Show the PTX lines that instructions come from.
     #[arg(long = "ptx")]
     pub ptx_lines: bool,
-    /// Fuse products and sums that name no rounding into multiply-adds, as ptxas does by default; =false keeps both, as
-    /// `ptxas -fmad false`.
-    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
-    pub fmad: bool,
-    /// Keep the loops and branches of the PTX, as `emu record --keep-branches` does.
-    #[arg(long)]
-    pub keep_branches: bool,
-    /// Registers per thread of kernels without .maxnreg, .maxntid and .reqntid, as nvcc's --maxrregcount: other values are
-    /// spilled to local memory. Since sm_70, hardware takes two of them for itself.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(16..=255))]
-    pub maxregs: Option<u16>,
-    /// The order of instructions within a basic block: latency (loads early, as compilers do), source (the order of the
-    /// PTX), or reuse (instructions soon after the last access of the registers that they read).
-    #[arg(long, value_name = "ORDER", default_value = "latency", value_parser = schedules())]
-    pub schedule: Schedule,
+    /// How kernels are compiled.
+    #[command(flatten)]
+    pub code: Code,
 }
 
 /// Flags of `emu extract`.
@@ -260,14 +265,7 @@ impl Run {
             manifest: self.launch.clone(),
             size: self.size.clone(),
             overrides: self.overrides.clone(),
-            lowering: LowerOptions {
-                stack_bytes: self.stack_bytes,
-                fmad: self.fmad,
-                keep_branches: self.keep_branches,
-                maxregs: self.maxregs,
-                schedule: self.schedule,
-                ..LowerOptions::default()
-            },
+            lowering: LowerOptions { stack_bytes: self.stack_bytes, ..self.code.options() },
             heap_bytes: Some(self.heap_bytes),
         }
     }

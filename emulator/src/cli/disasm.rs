@@ -5,7 +5,6 @@
 
 use super::args::Disasm;
 use super::error::CliError;
-use crate::lower::LowerOptions;
 use crate::session::LoadedModule;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -32,16 +31,7 @@ pub(super) fn disasm(args: &Disasm) -> Result<(), CliError> {
                 if known.is_empty() { "none" } else { &known }
             )));
         };
-        let lowered = module.lower(
-            id,
-            &LowerOptions {
-                fmad: args.fmad,
-                keep_branches: args.keep_branches,
-                maxregs: args.maxregs,
-                schedule: args.schedule,
-                ..LowerOptions::default()
-            },
-        )?;
+        let lowered = module.lower(id, &args.code.options())?;
         let gap = if i > 0 { "\n" } else { "" };
         write!(out, "{gap}{}", listing(&lowered.kernel, args.ptx_lines))?;
     }

@@ -136,10 +136,10 @@ fn command(args: &Run) -> Result<Command, CliError> {
     pass("MAX_PRINT_BYTES", changed(args.max_print_bytes, DEFAULT_MAX_PRINT_BYTES));
     pass("STACK_BYTES", changed(args.stack_bytes.into(), DEFAULT_STACK_BYTES.into()));
     pass("HEAP_BYTES", changed(args.heap_bytes, crate::session::DEFAULT_HEAP_BYTES));
-    pass("FMAD", (!args.fmad).then(|| "0".into()));
-    pass("KEEP_BRANCHES", args.keep_branches.then(|| "1".into()));
-    pass("MAXREGS", args.maxregs.map(|n| n.to_string()));
-    pass("SCHEDULE", (args.schedule != Schedule::default()).then(|| args.schedule.name().into()));
+    pass("FMAD", (!args.code.fmad).then(|| "0".into()));
+    pass("KEEP_BRANCHES", args.code.keep_branches.then(|| "1".into()));
+    pass("MAXREGS", args.code.maxregs.map(|n| n.to_string()));
+    pass("SCHEDULE", (args.code.schedule != Schedule::default()).then(|| args.code.schedule.name().into()));
     pass("INTERLEAVE", changed(args.interleave, DEFAULT_INTERLEAVE));
     pass("LENIENT", args.lenient.then(|| "1".into()));
     pass("TRAP_ZERO_DIVISION", args.trap_zero_division.then(|| "1".into()));

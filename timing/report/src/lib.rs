@@ -62,8 +62,8 @@ mod write;
 
 pub use axis::Axis;
 pub use chart::{
-    BarChart, Chart, Histogram, Line, LineChart, Points, ScatterChart, Series, StackedChart, arithmetic_mean,
-    geometric_mean,
+    BarChart, Chart, Histogram, Line, LineChart, Mean, Points, ScatterChart, Series, StackedChart,
+    arithmetic_mean, geometric_mean,
 };
 pub use error::{Error, Result};
 pub use format::{Format, MISSING, integer};

@@ -30,6 +30,18 @@ pub(super) fn check(path: Option<&Path>) -> Result<(), CliError> {
     }
 }
 
+/// Refuses a folder that cannot be created because a part of its path is a file, before the work starts.
+pub(super) fn check_folder(folder: &Path) -> Result<(), CliError> {
+    match folder.ancestors().find(|path| path.exists()).filter(|path| !path.is_dir()) {
+        Some(file) => Err(CliError(format!(
+            "cannot create the folder {}: {} is a file",
+            folder.display(),
+            file.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
 fn destination(path: &Path) -> Result<Destination, CliError> {
     match path.file_name() {
         Some(_) => Ok(Destination::of(path)),

@@ -55,11 +55,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
     let selection = replayed.selection()?;
     let earlier = arguments.against.as_deref().map(compare::read).transpose()?;
     let threads = replayed.threads();
-    let folder = &arguments.output;
-    if let Some(file) = folder.ancestors().find(|path| path.exists()).filter(|path| !path.is_dir()) {
-        let (folder, file) = (folder.display(), file.display());
-        return Err(CliError(format!("cannot create the folder {folder}: {file} is a file")));
-    }
+    output::check_folder(&arguments.output)?;
     let mut left_out = LeftOut::of(arguments.traces.len());
     let mut workloads = replay_all(arguments, &lab, &selection, threads, &mut left_out)?;
     // If a trace is damaged, it is left out and the studies run again on the others.

@@ -82,9 +82,17 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
     if arguments.show {
         return Ok(());
     }
-    // Wrong figures are found before the work begins.
-    for experiment in &experiments {
-        experiment.figures(&arguments.figures)?;
+    // Wrong figures and folders are found before the work begins.
+    let mut jobs = Vec::new();
+    for (name, experiment) in names.iter().zip(&experiments) {
+        let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+        let folder = match &arguments.output {
+            Some(folder) if names.len() > 1 => folder.join(stem),
+            Some(folder) => folder.clone(),
+            None => format!("reproduce-{stem}").into(),
+        };
+        output::check_folder(&folder)?;
+        jobs.push(Job { experiment, figures: experiment.figures(&arguments.figures)?, folder });
     }
     let workloads = match &arguments.workloads {
         Some(folder) => Workloads::in_folder(folder)?,
@@ -95,20 +103,21 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
     let tools =
         Tools { arguments, catalogue, workloads, recorder, cache, program: reproduce::this_program()? };
     let mut left_out = 0;
-    for (name, experiment) in names.iter().zip(&experiments) {
-        let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
-        let folder = match &arguments.output {
-            Some(folder) if names.len() > 1 => folder.join(stem),
-            Some(folder) => folder.clone(),
-            None => format!("reproduce-{stem}").into(),
-        };
-        left_out += tools.reproduce(experiment, &folder)?;
+    for job in &jobs {
+        left_out += tools.reproduce(job)?;
     }
     match left_out {
         0 => Ok(()),
         1 => Err("one recording is left out of some figures".into()),
         many => Err(CliError(format!("{many} recordings are left out of some figures"))),
     }
+}
+
+/// Figures of a paper, and the folder of their results.
+struct Job<'a> {
+    experiment: &'a Experiment,
+    figures: Vec<&'a Figure>,
+    folder: PathBuf,
 }
 
 /// What all papers are reproduced with.
@@ -123,13 +132,9 @@ struct Tools<'a> {
 
 impl Tools<'_> {
     /// Reproduces the chosen figures of a paper; returns how many recordings have no answer.
-    fn reproduce(&self, experiment: &Experiment, folder: &Path) -> Result<usize, CliError> {
+    fn reproduce(&self, job: &Job<'_>) -> Result<usize, CliError> {
+        let Job { experiment, figures, folder } = job;
         let arguments = self.arguments;
-        let figures = experiment.figures(&arguments.figures)?;
-        if let Some(file) = folder.ancestors().find(|path| path.exists()).filter(|path| !path.is_dir()) {
-            let (folder, file) = (folder.display(), file.display());
-            return Err(CliError(format!("cannot create the folder {folder}: {file} is a file")));
-        }
         let defaults = Recording {
             workload: String::new(),
             size: arguments.size.clone(),
@@ -137,7 +142,7 @@ impl Tools<'_> {
             maxregs: arguments.maxregs,
         };
         let work = Plan {
-            tasks: plan(experiment, &figures, &defaults),
+            tasks: plan(experiment, figures, &defaults),
             workloads: &self.workloads,
             recorder: &self.recorder,
             cache: &self.cache,

@@ -2,15 +2,52 @@
 
 use super::error::CliError;
 use report::{Cell, Column, Format, Table};
+use serde::Deserialize;
 
 /// A row for each kernel of each workload at each size; written by the tests of the workloads.
 const TABLE: &str = include_str!("../../experiments/workloads.csv");
 
+/// A row of the table.
+#[derive(Deserialize)]
+struct Row {
+    suite: String,
+    workload: String,
+    /// Papers that evaluate it, with `;` between them.
+    papers: String,
+    size: String,
+    kernel: String,
+    launches: u64,
+    grid: String,
+    block: String,
+    registers: u64,
+    shared_bytes: u64,
+    warp_instructions: u64,
+    footprint_bytes: u64,
+    waves: Option<f64>,
+    active_sms_percent: Option<f64>,
+    /// Why a workload does not fill its papers' machine.
+    note: String,
+}
+
+impl Row {
+    /// Whether the workload's name has the text, or its suite or one of its papers is called so.
+    fn is_called(&self, text: &str) -> bool {
+        let is_paper = |paper: &str| paper.eq_ignore_ascii_case(text);
+        self.workload.contains(text) || self.suite == text || self.papers.split(';').any(is_paper)
+    }
+}
+
 /// The table as text: kernels at a size, of workloads whose name or paper has the text.
 pub(super) fn list(size: &str, filter: Option<&str>) -> Result<String, CliError> {
-    let mut reader = csv::Reader::from_reader(TABLE.as_bytes());
-    let broken = |why: csv::Error| CliError(format!("the table of workloads: {why}"));
-    let names = reader.headers().map_err(broken)?.clone();
+    let rows: Result<Vec<Row>, csv::Error> =
+        csv::Reader::from_reader(TABLE.as_bytes()).deserialize().collect();
+    let rows = rows.map_err(|why| CliError(format!("the table of workloads: {why}")))?;
+    let mut sizes: Vec<&str> = Vec::new();
+    for row in &rows {
+        if !sizes.contains(&row.size.as_str()) {
+            sizes.push(&row.size);
+        }
+    }
     let columns = [
         Column::text("Workload"),
         Column::text("Suite"),
@@ -27,49 +64,36 @@ pub(super) fn list(size: &str, filter: Option<&str>) -> Result<String, CliError>
         Column::float("Active SMs", 0).unit("%"),
     ];
     let mut table = Table::new(format!("Bundled workloads, size {size}"), columns);
-    let (mut sizes, mut notes): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    let mut last = String::new();
-    for row in reader.records() {
-        let row = row.map_err(broken)?;
-        let cell =
-            |name: &str| names.iter().position(|one| one == name).and_then(|at| row.get(at)).unwrap_or("");
-        let number = |name: &str| cell(name).parse::<f64>().map_or(Cell::Missing, Cell::from);
-        if !sizes.iter().any(|known| known == cell("size")) {
-            sizes.push(cell("size").to_owned());
-        }
-        let wanted = filter.is_none_or(|text| {
-            let is_paper = cell("papers").split(';').any(|paper| paper.eq_ignore_ascii_case(text));
-            cell("workload").contains(text) || cell("suite") == text || is_paper
-        });
-        if cell("size") != size || !wanted {
-            continue;
-        }
+    let mut notes: Vec<String> = Vec::new();
+    let mut last = "";
+    let wanted = |row: &&Row| row.size == size && filter.is_none_or(|text| row.is_called(text));
+    for row in rows.iter().filter(wanted) {
         // Of a workload's kernels only the first repeats what belongs to the whole.
-        let first = last != cell("workload");
-        last = cell("workload").to_owned();
+        let first = last != row.workload;
+        last = &row.workload;
         let whole = |text: &str| Cell::from(if first { text } else { "" });
-        let kib =
-            |bytes: &str| bytes.parse::<u64>().map_or(Cell::Missing, |bytes| bytes.div_ceil(1024).into());
+        let number = |number: Option<f64>| number.map_or(Cell::Missing, Cell::from);
+        let footprint = if first { Cell::from(row.footprint_bytes.div_ceil(1024)) } else { Cell::Missing };
         table.push([
-            whole(cell("workload")),
-            whole(cell("suite")),
-            whole(&cell("papers").replace(';', ", ")),
-            Cell::from(cell("kernel")),
-            number("launches"),
-            Cell::from(cell("grid")),
-            Cell::from(cell("block")),
-            number("registers"),
-            number("shared_bytes"),
-            number("warp_instructions"),
-            if first { kib(cell("footprint_bytes")) } else { Cell::Missing },
-            number("waves"),
-            number("active_sms_percent"),
+            whole(&row.workload),
+            whole(&row.suite),
+            whole(&row.papers.replace(';', ", ")),
+            Cell::from(row.kernel.as_str()),
+            Cell::from(row.launches),
+            Cell::from(row.grid.as_str()),
+            Cell::from(row.block.as_str()),
+            Cell::from(row.registers),
+            Cell::from(row.shared_bytes),
+            Cell::from(row.warp_instructions),
+            footprint,
+            number(row.waves),
+            number(row.active_sms_percent),
         ]);
-        if first && !cell("note").is_empty() {
-            notes.push(format!("{}: {}", cell("workload"), cell("note")));
+        if first && !row.note.is_empty() {
+            notes.push(format!("{}: {}", row.workload, row.note));
         }
     }
-    if !sizes.iter().any(|known| known == size) {
+    if !sizes.contains(&size) {
         return Err(CliError(format!("there is no size {size}; there are {}", sizes.join(", "))));
     }
     if table.rows().is_empty() {

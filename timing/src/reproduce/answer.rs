@@ -1,5 +1,6 @@
 //! Answers: numbers by key, of a whole recording and of each of its kernels.
 
+use crate::compare::{Leaf, flatten};
 use crate::replay::Replay;
 use crate::stats::{EnergyTable, LATENCIES, Stats};
 use crate::studies::StudyResult;
@@ -77,24 +78,11 @@ fn of_stats(stats: &Stats, energy: &EnergyTable) -> Numbers {
 
 /// The numbers of a JSON object, by dotted path.
 fn flat(value: &Value) -> Numbers {
-    fn add(numbers: &mut Numbers, path: &str, value: &Value) {
-        match value {
-            Value::Object(object) => {
-                for (key, value) in object {
-                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                    add(numbers, &path, value);
-                }
-            }
-            other => {
-                if let Some(number) = other.as_f64() {
-                    numbers.insert(path.to_owned(), number);
-                }
-            }
-        }
-    }
-    let mut numbers = Numbers::new();
-    add(&mut numbers, "", value);
-    numbers
+    let number = |(path, leaf): (String, Leaf)| match leaf {
+        Leaf::Number(number) => Some((path.replace(" / ", "."), number)),
+        Leaf::Text(_) | Leaf::Missing => None,
+    };
+    flatten(value).into_iter().filter_map(number).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::config::load;
 use crate::stats::{COUNTERS, LATENCIES, LatencyInfo, Stall};
 use crate::studies;
 use crate::techniques::Catalogue;
+use report::Mean;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -74,7 +75,7 @@ pub struct Figure {
     pub unit: Unit,
     /// Mean over programs.
     #[serde(default)]
-    pub mean: MeanOf,
+    pub mean: Mean,
     /// Names of programs or groups; empty for all programs.
     #[serde(default)]
     pub programs: Vec<String>,
@@ -118,28 +119,6 @@ pub enum Unit {
     Ratio,
     /// Plain numbers.
     Number,
-}
-
-/// The mean over programs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MeanOf {
-    /// Arithmetic.
-    #[default]
-    Arithmetic,
-    /// Geometric.
-    Geometric,
-}
-
-impl MeanOf {
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            MeanOf::Arithmetic => "arithmetic mean",
-            MeanOf::Geometric => "geometric mean",
-        }
-    }
 }
 
 /// What has a bar of its own.

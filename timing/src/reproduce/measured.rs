@@ -1,14 +1,10 @@
 //! A figure's values: ours beside the paper's, by program or kernel, and their means.
 
 use super::answer::Numbers;
-use super::experiment::{By, Experiment, Figure, Form, MEAN, MeanOf, Program, Relation, Replayed, Series};
+use super::experiment::{By, Experiment, Figure, Form, MEAN, Program, Relation, Replayed, Series};
 use super::question::{questions, recording};
 use super::work::Answers;
 use super::workloads::Recording;
-use report::{arithmetic_mean, geometric_mean};
-
-/// Smallest value that a geometric mean counts: smaller ones count as this, so that zeros do not end it.
-const LEAST: f64 = 1e-4;
 
 /// A figure as measured.
 #[derive(Clone, Debug)]
@@ -58,17 +54,18 @@ pub fn measured<'a>(
         label,
         groups: Vec::new(),
         ours: (0..figure.series.len())
-            .map(|i| mean(figure.mean, all.lines.iter().filter(of).map(|line| line.ours[i])))
+            .map(|i| figure.mean.of_shares(all.lines.iter().filter(of).map(|line| line.ours[i])))
             .collect(),
         paper: figure.series.iter().map(|series| reported(series, name)).collect(),
     };
     if figure.form != Form::Curve {
-        let mut lines = vec![means(MEAN, &|_| true, figure.mean.name().to_owned())];
+        let name = figure.mean.name().to_lowercase();
+        let mut lines = vec![means(MEAN, &|_| true, name.clone())];
         let groups = Experiment::groups_of(&programs);
         if groups.len() > 1 {
             for group in groups {
                 let within = |line: &&Line| line.groups.contains(&group);
-                lines.push(means(&group, &within, format!("{} of {group}", figure.mean.name())));
+                lines.push(means(&group, &within, format!("{name} of {group}")));
             }
         }
         all.means = lines;
@@ -172,14 +169,6 @@ fn quotient(replayed: &Replayed, numbers: &Numbers) -> Result<f64, String> {
     Ok(sum(&replayed.of)? / if replayed.per.is_empty() { 1.0 } else { sum(&replayed.per)? })
 }
 
-fn mean(kind: MeanOf, values: impl Iterator<Item = f64>) -> f64 {
-    let values = values.filter(|value| value.is_finite());
-    match kind {
-        MeanOf::Arithmetic => arithmetic_mean(values),
-        MeanOf::Geometric => geometric_mean(values.map(|value| value.max(LEAST))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,13 +203,5 @@ mod tests {
         let why = quotient(&replayed(Relation::None), &[("a".to_owned(), 1.0)].into());
         assert_eq!(why, Err("the replay counted no b".into()));
         Ok(())
-    }
-
-    #[test]
-    fn means_leave_out_what_is_missing_and_zeros_do_not_end_the_geometric_one() {
-        let values = [0.5, f64::NAN, 0.0];
-        assert_eq!(mean(MeanOf::Arithmetic, values.into_iter()), 0.25);
-        let geometric = mean(MeanOf::Geometric, values.into_iter());
-        assert!((geometric - (0.5f64 * LEAST).sqrt()).abs() < 1e-12, "{geometric}");
     }
 }

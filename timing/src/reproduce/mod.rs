@@ -22,9 +22,7 @@ mod workloads;
 pub use answer::{Answer, Numbers};
 pub use builtin::{PAPERS, paper};
 pub use cache::Cache;
-pub use experiment::{
-    By, Experiment, Figure, Form, MeanOf, Paper, Program, Relation, Replayed, Series, Unit,
-};
+pub use experiment::{By, Experiment, Figure, Form, Paper, Program, Relation, Replayed, Series, Unit};
 pub use measured::{Line, Measured, measured};
 pub use page::{page, text};
 pub use question::{Question, questions};

@@ -1,10 +1,10 @@
 //! A reproduction as a page and as text: the paper beside ours.
 
-use super::experiment::{By, Experiment, Figure, Form, MeanOf, Unit};
+use super::experiment::{By, Experiment, Figure, Form, Unit};
 use super::measured::{Line, Measured};
 use report::{
-    Axis, BarChart, Callout, Cell, Chart, Column, Format, Line as Curve, LineChart, Report, Section, Series,
-    StackedChart, Table,
+    Axis, BarChart, Callout, Cell, Chart, Column, Format, Line as Curve, LineChart, Mean, Report, Section,
+    Series, StackedChart, Table,
 };
 
 /// The page; `about` are facts for its head.
@@ -238,7 +238,7 @@ fn bars(one: &Measured<'_>) -> Option<Chart> {
     };
     let mut labels: Vec<&str> = one.lines.iter().map(|line| line.label.as_str()).collect();
     let mean = one.means.first()?;
-    labels.push(if figure.mean == MeanOf::Geometric { "geometric mean" } else { "mean" });
+    labels.push(if figure.mean == Mean::Geometric { "geometric mean" } else { "mean" });
     let reported = mean.paper.iter().any(|value| value.is_finite());
     if reported {
         labels.push("paper's mean");

@@ -1,6 +1,6 @@
 //! The emulator's command line, which records workloads.
 
-use super::cache::{Cache, Key};
+use super::cache::Key;
 use super::workloads::{Recording, Workloads};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -44,25 +44,25 @@ impl Recorder {
         Ok(arguments.iter().fold(key, |key, word| key.with(word.as_bytes())).text())
     }
 
-    /// The trace of a recording, recorded unless the cache has it.
-    pub(super) fn trace(
+    /// Records into a file, unless it is there.
+    pub(super) fn record(
         &self,
         recording: &Recording,
-        (workloads, cache): (&Workloads, &Cache),
+        workloads: &Workloads,
+        path: &Path,
         threads: usize,
-    ) -> Result<PathBuf, String> {
-        let path = cache.trace(&self.key(recording, workloads)?)?;
+    ) -> Result<(), String> {
         if path.is_file() {
-            return Ok(path);
+            return Ok(());
         }
         let workload = workloads.find(&recording.workload)?;
         let mut command = Command::new(&self.program);
         command.arg("record").arg(&workload.ptx).arg("--launch").arg(&workload.manifest);
-        command.args(recording.arguments()).arg("--threads").arg(threads.to_string()).arg("-o").arg(&path);
+        command.args(recording.arguments()).arg("--threads").arg(threads.to_string()).arg("-o").arg(path);
         let done = command.stdin(Stdio::null()).output();
         let done = done.map_err(|why| format!("cannot run {}: {why}", self.program.display()))?;
         if done.status.success() {
-            return Ok(path);
+            return Ok(());
         }
         let said = String::from_utf8_lossy(&done.stderr);
         // The first error says why; the rest is advice for whoever typed the command.

@@ -12,8 +12,8 @@ use crate::stats::EnergyTable;
 use crate::studies::{self, Input, Options};
 use crate::techniques::Catalogue;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use trace_format::reader::Trace;
 
 /// All questions of one recording.
@@ -120,7 +120,7 @@ pub fn run(plan: &Plan<'_>, progress: &(dyn Fn(Progress<'_>) + Sync)) -> Answers
     let inner = (plan.threads / workers).max(1);
     let of = plan.tasks.iter().map(|task| task.questions.len()).sum();
     let (next, done, kept) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
-    let answers = Mutex::new(Answers::default());
+    let answers = Mutex::new(BTreeMap::new());
     let tell = |now: &str| {
         progress(Progress {
             done: done.load(Ordering::Relaxed),
@@ -131,21 +131,26 @@ pub fn run(plan: &Plan<'_>, progress: &(dyn Fn(Progress<'_>) + Sync)) -> Answers
     };
     let work = || {
         while let Some(task) = plan.tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let answered = |question: &Question, answer: Result<Answer, String>, was_kept: bool| {
+            let mut found: BTreeMap<Question, Result<Answer, String>> = BTreeMap::new();
+            let mut answered = |question: &Question, answer, was_kept| {
                 done.fetch_add(1, Ordering::Relaxed);
                 kept.fetch_add(usize::from(was_kept), Ordering::Relaxed);
-                let mut answers = answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                answers.answers.insert((task.recording.clone(), question.clone()), answer);
+                found.insert(question.clone(), answer);
             };
             let name = &task.recording.workload;
-            if let Err(why) = one(plan, task, inner, &answered, &|what| tell(&format!("{name}: {what}"))) {
-                let open = |question: &&Question| {
-                    let answers = answers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    !answers.answers.contains_key(&(task.recording.clone(), (*question).clone()))
-                };
-                let rest: Vec<&Question> = task.questions.iter().filter(open).collect();
-                rest.into_iter().for_each(|question| answered(question, Err(why.clone()), false));
+            let outcome = one(plan, task, inner, &mut answered, &|what| tell(&format!("{name}: {what}")));
+            if let Err(why) = outcome {
+                for question in &task.questions {
+                    if !found.contains_key(question) {
+                        done.fetch_add(1, Ordering::Relaxed);
+                        found.insert(question.clone(), Err(why.clone()));
+                    }
+                }
             }
+            let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+            answers
+                .extend(found.into_iter().map(|(asked, answer)| ((task.recording.clone(), asked), answer)));
+            drop(answers);
             tell("");
         }
     };
@@ -155,27 +160,25 @@ pub fn run(plan: &Plan<'_>, progress: &(dyn Fn(Progress<'_>) + Sync)) -> Answers
         }
         work();
     });
-    answers.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    Answers { answers: answers.into_inner().unwrap_or_else(PoisonError::into_inner) }
 }
 
 /// Takes an answer, and whether the cache had it.
-type Answered<'a> = dyn Fn(&Question, Result<Answer, String>, bool) + 'a;
+type Answered<'a> = dyn FnMut(&Question, Result<Answer, String>, bool) + 'a;
 
 /// Answers the questions of a recording.
 fn one(
     plan: &Plan<'_>,
     task: &Task,
     threads: usize,
-    answered: &Answered<'_>,
+    answered: &mut Answered<'_>,
     tell: &dyn Fn(&str),
 ) -> Result<(), String> {
     let recorded = plan.recorder.key(&task.recording, plan.workloads)?;
-    let key_of = |question: &Question| {
-        question.key(Key::default().with(plan.program.as_bytes()).with(recorded.as_bytes()))
-    };
-    let mut open = Vec::new();
+    let depends_on = Key::default().with(plan.program.as_bytes()).with(recorded.as_bytes());
+    let mut open: Vec<(&Question, String)> = Vec::new();
     for question in &task.questions {
-        let key = key_of(question)?;
+        let key = question.key(depends_on.clone())?;
         match plan.cache.answer(&key) {
             Some(answer) => answered(question, Ok(answer), true),
             None => open.push((question, key)),
@@ -185,25 +188,24 @@ fn one(
         return Ok(());
     }
     tell("recording");
-    let path = plan.recorder.trace(&task.recording, (plan.workloads, plan.cache), threads)?;
+    let path = plan.cache.trace(&recorded)?;
+    plan.recorder.record(&task.recording, plan.workloads, &path, threads)?;
     let trace = Trace::open(&path).map_err(|why| why.to_string())?;
-    let studies: Vec<&'static str> = open
-        .iter()
-        .filter_map(|(question, _)| match question {
-            Question::Study(name) => Some(*name),
-            Question::Replay { .. } => None,
-        })
-        .collect();
+    let study = |question: &Question| match question {
+        Question::Study(name) => Some(*name),
+        Question::Replay { .. } => None,
+    };
+    let studies: Vec<&'static str> = open.iter().filter_map(|(question, _)| study(question)).collect();
     if !studies.is_empty() {
         tell("studies");
         let inputs = [Input { label: &task.recording.workload, trace: &trace }];
         let options = Options { threads, ..Options::default() };
         let results = studies::run(&studies, &inputs, &options).map_err(|why| why.to_string())?;
-        for (name, result) in studies.iter().zip(&results) {
+        let asked = open.iter().filter(|(question, _)| study(question).is_some());
+        for ((question, key), result) in asked.zip(&results) {
             let answer = Answer::of_study(result);
-            let question = Question::Study(name);
-            plan.cache.keep(&key_of(&question)?, &answer)?;
-            answered(&question, Ok(answer), false);
+            plan.cache.keep(key, &answer)?;
+            answered(question, Ok(answer), false);
         }
     }
     for (question, key) in &open {

@@ -1,6 +1,9 @@
 //! The declarations of a study: counters per instruction, shares (quotients of their sums), and figures of
 //! the shares. Tables, charts, breakdowns, explanations and files are generated from these lists.
 
+/// The mean over traces in the last row of a table. A geometric one counts a share of zero as 0.01 %.
+pub use report::Mean;
+
 /// The definition of one study.
 #[derive(Clone, Copy, Debug)]
 pub struct Study {
@@ -102,15 +105,6 @@ pub enum Shown {
     Percent,
     /// As a number of something.
     Number(&'static str),
-}
-
-/// The mean over traces in the last row of a table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mean {
-    /// Arithmetic mean of their shares.
-    Arithmetic,
-    /// Geometric mean of their shares; a share of zero counts as 0.01 %.
-    Geometric,
 }
 
 /// The chart of a curve over the course of one warp, a line per kernel.

@@ -9,7 +9,7 @@ mod breakdown;
 mod cells;
 mod charts;
 
-use super::define::{Marks, Mean, Shown, Study};
+use super::define::{Marks, Shown, Study};
 use super::options::{By, Options};
 use super::rows::{KernelCounts, traces};
 use cells::{Sum, column, data_cells, data_columns, mean, shown};
@@ -118,13 +118,6 @@ fn dimensions<'a>(study: &Study, number: usize, rows: &'a [KernelCounts]) -> Vec
     [1, 2, 3].map(of).into_iter().filter(|(_, sums)| !sums.is_empty()).collect()
 }
 
-fn mean_name(study: &Study) -> &'static str {
-    match study.mean {
-        Mean::Arithmetic => "Arithmetic mean",
-        Mean::Geometric => "Geometric mean",
-    }
-}
-
 fn overview(study: &Study, sums: &[Sum<'_>], groups: &[(u8, Vec<Sum<'_>>)]) -> Table {
     let head = [Column::text("Trace"), Column::integer("Warp instructions")];
     let columns = head.into_iter().chain(shown(study).map(|share| column(study, share)));
@@ -139,7 +132,7 @@ fn overview(study: &Study, sums: &[Sum<'_>], groups: &[(u8, Vec<Sum<'_>>)]) -> T
         let means = shown(study).map(|share| Cell::from(mean(study, share, sums)));
         [Cell::from(name), Cell::Missing].into_iter().chain(means).collect::<Vec<_>>()
     };
-    table = table.summary(row(mean_name(study).into(), sums));
+    table = table.summary(row(study.mean.name().into(), sums));
     let by_dimensions = matches!(study.figures.first().map(|f| f.marks), Some(Marks::StackByDimensions));
     if by_dimensions {
         for (dimensions, sums) in groups {
@@ -201,7 +194,7 @@ fn means(study: &Study, sums: &[Sum<'_>], groups: &[(u8, Vec<Sum<'_>>)]) -> Tabl
         Shown::Percent => Column::percent(share.key, 2).key(share.key),
         Shown::Number(unit) => Column::float(share.key, 4).key(share.key).unit(unit),
     });
-    let title = format!("{}: {}", study.name, mean_name(study).to_lowercase());
+    let title = format!("{}: {}", study.name, study.mean.name().to_lowercase());
     let mut table = Table::new(title, columns.into_iter().chain(shares));
     let mut push = |over: String, sums: &[Sum<'_>]| {
         let means = study.shares.iter().map(|share| Cell::from(mean(study, share, sums)));

@@ -5,7 +5,7 @@
 
 use super::common::{Meta, Series, listing, meta_builders, missing_note};
 use super::frame::{self, Columns, Key, Spread, Swatch};
-use super::mean::{arithmetic_mean, geometric_mean};
+use super::mean::Mean;
 use crate::axis::{Axis, Scale};
 use crate::error::{Result, expect_len};
 use crate::format::MISSING;
@@ -35,12 +35,6 @@ pub struct BarChart {
     baseline: Option<f64>,
     origin: f64,
     mean: Option<Mean>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Mean {
-    Geometric,
-    Arithmetic,
 }
 
 impl BarChart {
@@ -166,11 +160,12 @@ impl BarChart {
 
     /// Label and value per series of the mean group, if there is one.
     fn means(&self) -> Option<(&'static str, Vec<f64>)> {
-        let (label, mean): (_, fn(Vec<f64>) -> f64) = match self.mean? {
-            Mean::Geometric => ("Geo. mean", |values| geometric_mean(values)),
-            Mean::Arithmetic => ("Mean", |values| arithmetic_mean(values)),
+        let mean = self.mean?;
+        let label = match mean {
+            Mean::Geometric => "Geo. mean",
+            Mean::Arithmetic => "Mean",
         };
-        let of = |s: &Series| mean((0..self.categories.len()).map(|i| value_at(s, i)).collect());
+        let of = |s: &Series| mean.of((0..self.categories.len()).map(|i| value_at(s, i)));
         Some((label, self.series.iter().map(of).collect()))
     }
 

@@ -16,7 +16,7 @@ pub use bar::BarChart;
 pub use common::Series;
 pub use histogram::Histogram;
 pub use line::{Line, LineChart};
-pub use mean::{arithmetic_mean, geometric_mean};
+pub use mean::{Mean, arithmetic_mean, geometric_mean};
 pub use scatter::{Points, ScatterChart};
 pub use stacked::StackedChart;
 

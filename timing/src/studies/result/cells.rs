@@ -1,18 +1,14 @@
 //! Columns and cells of the counts and shares of a study.
 
-use crate::studies::define::{Mean, Share, Shown, Study};
-use report::{Cell, Column, arithmetic_mean, geometric_mean};
+use crate::studies::define::{Share, Shown, Study};
+use report::{Cell, Column};
 
 /// Counts of a trace with its name.
 pub(super) type Sum<'a> = (&'a str, Vec<u64>);
 
 /// The mean of a share over traces.
 pub(super) fn mean(study: &Study, share: &Share, sums: &[Sum<'_>]) -> f64 {
-    let values = sums.iter().map(|(_, sum)| share.value(sum)).filter(|value| value.is_finite());
-    match study.mean {
-        Mean::Arithmetic => arithmetic_mean(values),
-        Mean::Geometric => geometric_mean(values.map(|value| value.max(1e-4))),
-    }
+    study.mean.of_shares(sums.iter().map(|(_, sum)| share.value(sum)))
 }
 
 /// The column of a share under its heading.

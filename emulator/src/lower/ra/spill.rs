@@ -4,9 +4,10 @@
 //! value that one instruction can recompute (a literal, a constant, a special register) is rematerialised
 //! instead. A spilled predicate is kept in a register as 1 or 0.
 //!
-//! `recompute` first moves what can be computed again to where it is read. `choose` selects all values needed to relieve every crowded position at once; `registers` and `predicates`
-//! rewrite the code for all of them in one walk; `sink` moves reloads down to their uses. So the number of
-//! attempts does not grow with the code, and each takes about linear time.
+//! `recompute` first moves what can be computed again to where it is read. `choose` selects all values needed to
+//! relieve every crowded position at once; `registers` and `predicates` rewrite the code for all of them in one
+//! walk; `sink` moves reloads down to their uses. So the number of attempts does not grow with the code, and each
+//! takes about linear time.
 
 use super::assign::{Pressure, available};
 use super::limits::Limits;

@@ -64,6 +64,11 @@ const TWO_TRIPS: &str = "
     }";
 
 fn allocated(program: &str) -> (Func, Emitted) {
+    allocated_with(program, 255)
+}
+
+/// The code before allocation with so many registers, spills included, and the allocated code.
+fn allocated_with(program: &str, registers: u16) -> (Func, Emitted) {
     let module = crate::ptx::parse(program, "check.ptx").unwrap();
     let layout = ModuleLayout::of(&module).unwrap();
     let (kernel, _) = module.kernels().next().unwrap();
@@ -76,11 +81,51 @@ fn allocated(program: &str) -> (Func, Emitted) {
     unroll::run(&mut f);
     cfg::remove_dead(&mut f);
     legalize::run(&mut f, &mut frame);
-    schedule::run(&mut f, 255, crate::lower::Schedule::Latency);
+    schedule::run(&mut f, registers, crate::lower::Schedule::Latency);
     cfg::split_critical_edges(&mut f);
-    let allocated = ra::allocate(&mut f, ra::Limits { registers: 255, predicates: 7, hidden: 0 }, 0).unwrap();
+    let allocated = ra::allocate(&mut f, ra::Limits { registers, predicates: 7, hidden: 0 }, 0).unwrap();
     let emitted = ra::emit::emit(&f, &allocated, FIXED, ra::emit::Role::Kernel);
     (allocated.before, emitted)
+}
+
+/// A loop that stores to addresses of `indices` indices and then steps the indices, and behind it stores to the same addresses.
+fn addresses_of_indices(indices: usize) -> String {
+    let all = |line: &dyn Fn(usize) -> String| (0..indices).map(line).collect::<String>();
+    let set = all(&|i| format!("add.s32 %i{i}, %r1, {i};"));
+    let wide = all(&|i| format!("mad.wide.u32 %d{i}, %i{i}, 4, %p; st.global.u32 [%d{i}], %r1;"));
+    let step = all(&|i| format!("mad.lo.s32 %i{i}, %i{i}, %r0, {};", i + 1));
+    let store = all(&|i| format!("st.global.u32 [%d{i}+4], %i{i};"));
+    format!(
+        ".version 8.0 .target sm_75 .address_size 64
+        .visible .entry k(.param .u64 p, .param .u32 n)
+        {{
+            .reg .b64 %p, %d<{indices}>; .reg .b32 %r<4>, %i<{indices}>; .reg .pred %q;
+            ld.param.u64 %p, [p];
+            ld.param.u32 %r0, [n];
+            mov.u32 %r1, %tid.x;
+            {set}
+        loop:
+            {wide} {step}
+            ld.global.u32 %r2, [%p];
+            setp.lt.u32 %q, %r2, %r0;
+            @%q bra loop;
+            {store}
+            ret;
+        }}"
+    )
+}
+
+#[test]
+fn an_address_is_recomputed_behind_a_loop_from_the_index_before_its_last_step() {
+    let mut recomputed = 0;
+    for registers in 20..48 {
+        let program = addresses_of_indices(12);
+        let (before, code) = allocated_with(&program, registers);
+        assert_eq!(check(&before, &code, FIXED), Ok(()), "with {registers} registers");
+        let behind = code.insts.iter().skip_while(|inst| !matches!(inst.kind(), Kind::Branch));
+        recomputed += usize::from(behind.into_iter().any(|inst| matches!(inst.op, Op::ImadWide { .. })));
+    }
+    assert!(recomputed > 3, "addresses were recomputed with {recomputed} limits");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! registers not counted.
 
 use super::choose::Crowd;
-use crate::lower::cfg::Dominance;
+use crate::lower::cfg::{self, Dominance};
 use crate::lower::ra::live::{Live, Segment};
 use crate::lower::ra::spill::Spilled;
 use crate::lower::vir::{Blk, Func, InstId, PSrc, VOp, VReg, Val};
@@ -49,6 +49,10 @@ pub(super) fn run(f: &mut Func, live: &Live, registers: usize, limit: usize, spi
     for candidate in &chosen {
         candidate.readers.iter().for_each(|&b| recompute(f, candidate.id, b));
     }
+    if !chosen.is_empty() {
+        // A phi among the inputs now lives where a loop leaves, beside the edge that gives it its next value.
+        cfg::split_critical_edges(f);
+    }
     !chosen.is_empty()
 }
 
@@ -82,10 +86,7 @@ fn candidates(f: &Func, ranges: &[Vec<Segment>], spilled: &Spilled) -> Vec<Candi
             }
             let inputs = inputs(f, id);
             let kept = |r: &VReg| !spilled.has_register(*r);
-            // Not from phis: a copy that read one found another value in its register when the phi was spilled later.
-            let computed = |r: &VReg| f.def(Val::Reg(*r)).is_some();
-            let inputs_stay = inputs.iter().all(|r| kept(r) && computed(r));
-            if inputs.len() < results && inputs_stay && inst.dsts().all(|d| kept(&d)) {
+            if inputs.len() < results && inputs.iter().all(kept) && inst.dsts().all(|d| kept(&d)) {
                 homes.extend(inst.dsts().map(|d| (d, id)));
                 found.insert(id, Candidate { id, readers: BTreeSet::new(), price: 0.0 });
                 order.push((id, b));

@@ -102,11 +102,11 @@ pub fn workloads() -> Vec<Workload> {
             storegpu [],
             wp [];
         "networks":
-            alexnet [],
-            cifarnet [],
+            alexnet [alexnet_inference],
+            cifarnet [cifarnet_inference],
             lenet [],
-            mobilenet [],
-            squeezenet [];
+            mobilenet [mobilenet_inference],
+            squeezenet [squeezenet_inference];
         "parboil":
             cp [],
             cutcp [],

@@ -105,6 +105,11 @@ impl<'a> Case<'a> {
         decode(self.buffers.get(name).unwrap_or_else(|| panic!("the workload has a buffer `{name}`")))
     }
 
+    /// Whether there is such a buffer; the manifests of a workload may differ in them.
+    pub(crate) fn has_buffer(&self, name: &str) -> bool {
+        self.buffers.contains_key(name)
+    }
+
     /// The value of a scalar.
     ///
     /// # Panics
@@ -133,6 +138,7 @@ fn fold_halves(mut values: Vec<f32>) -> f32 {
     values[0]
 }
 
+mod inference;
 mod layers;
 #[cfg(test)]
 mod testing;

@@ -1,6 +1,7 @@
-// The first layers of CifarNet (the quick network of Krizhevsky's cuda-convnet): 5 x 5 convolution with padding, max
-// pooling 3 x 3 with stride 2, rectification, the second convolution, and average pooling. A thread computes one
-// pixel of one map, all loads from global memory; the grid's x and y cover a map, z the maps of all images.
+// The layers of CifarNet (the quick network of Krizhevsky's cuda-convnet): 5 x 5 convolution with padding, max
+// pooling 3 x 3 with stride 2, rectification, average pooling, and for a whole inference fully connected layers and
+// softmax. A thread computes one pixel of one map, all loads from global memory; the grid's x and y cover a map, z the
+// maps of all images.
 extern "C" __global__ void cifar_convolve(const float *input, const float *filters, const float *bias, float *output,
                                           int channels, int maps, int side)
 {
@@ -54,4 +55,36 @@ extern "C" __global__ void cifar_pool_average(const float *input, float *output,
             }
         }
     output[(blockIdx.z * half + y) * half + x] = sum / float(count);
+}
+
+// A fully connected layer with a thread per neuron; the images are the grid's y. Neighbouring threads read rows of the
+// weights, far apart from each other.
+extern "C" __global__ void cifar_connect(const float *input, const float *weights, const float *bias, float *output,
+                                         int inputs, int neurons)
+{
+    const int neuron = blockIdx.x * blockDim.x + threadIdx.x, image = blockIdx.y;
+    if (neuron >= neurons)
+        return;
+    float sum = bias[neuron];
+    for (int i = 0; i < inputs; i++)
+        sum = fmaf(input[image * inputs + i], weights[neuron * inputs + i], sum);
+    output[image * neurons + neuron] = sum;
+}
+
+// Softmax of the scores of an image: a warp per image.
+extern "C" __global__ void cifar_softmax(const float *scores, float *probabilities, int classes)
+{
+    const float *own = scores + blockIdx.x * classes;
+    float most = own[0];
+    for (int i = threadIdx.x; i < classes; i += 32)
+        most = fmaxf(most, own[i]);
+    for (int distance = 16; distance > 0; distance /= 2)
+        most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, distance));
+    float sum = 0.0f;
+    for (int i = threadIdx.x; i < classes; i += 32)
+        sum += expf(own[i] - most);
+    for (int distance = 16; distance > 0; distance /= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+    for (int i = threadIdx.x; i < classes; i += 32)
+        probabilities[blockIdx.x * classes + i] = expf(own[i] - most) / sum;
 }

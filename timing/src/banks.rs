@@ -23,9 +23,15 @@ impl BankMap {
     /// The mapping of a configuration.
     #[must_use]
     pub(crate) fn new(config: &GpuConfig) -> BankMap {
+        BankMap::mapped(config, config.register_file.bank_mapping)
+    }
+
+    /// Another mapping to the banks of a configuration.
+    #[must_use]
+    pub(crate) fn mapped(config: &GpuConfig, mapping: BankMapping) -> BankMap {
         let shares = if config.register_file.sub_core { config.scheduler.count } else { 1 };
         let share = config.register_file.banks / shares;
-        let (by_register, by_warp) = match config.register_file.bank_mapping {
+        let (by_register, by_warp) = match mapping {
             BankMapping::WarpSkewed => (true, true),
             BankMapping::Register => (true, false),
             BankMapping::Warp => (false, true),

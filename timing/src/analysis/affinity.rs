@@ -47,6 +47,11 @@ impl Affinity {
         *edge = edge.saturating_add(weight);
     }
 
+    /// The edges with their weights, ascending by registers.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = (Pair, u64)> + '_ {
+        self.edges.iter().map(|(pair, weight)| (*pair, *weight))
+    }
+
     /// Weight of an edge, 0 where there is none.
     #[cfg(test)]
     fn weight(&self, pair: Pair) -> u64 {

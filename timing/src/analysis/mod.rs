@@ -4,6 +4,7 @@
 //! Techniques turn their results into hints.
 
 pub(crate) mod affinity;
+pub(crate) mod alignment;
 pub(crate) mod destinations;
 pub(crate) mod loops;
 pub(crate) mod release;

@@ -99,8 +99,17 @@ const MACHINES: &[(&str, &[&str])] = &[
 ];
 
 /// Techniques of random replays.
-const TECHNIQUES: &[&[&str]] =
-    &[&[], &["bow"], &["bow-wr"], &["corf"], &["srf"], &["bow", "corf"], &["bow", "srf"]];
+const TECHNIQUES: &[&[&str]] = &[
+    &[],
+    &["bow"],
+    &["bow-wr"],
+    &["corf"],
+    &["corf++"],
+    &["packing", "rf-virtualization"],
+    &["srf"],
+    &["bow", "corf"],
+    &["bow", "srf"],
+];
 
 /// A random kernel: arithmetic, loads, shared memory, atomics, stores, barriers, in a loop.
 fn kernel(steps: &[(u8, u8, u8)], trips: u32) -> MachineKernel {

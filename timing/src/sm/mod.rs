@@ -335,6 +335,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// A technique's accounts do not balance.
     pub(crate) fn close_accounts(&mut self) -> Result<(), ReplayError> {
         self.stats.techniques = self.techniques.stats();
+        self.stats.counters.rf_powered_register_cycles = self.techniques.powered_register_cycles();
         self.stats.counters.checked_values =
             self.stats.techniques.iter().map(|technique| technique.ledger.checked).sum();
         self.techniques.check_accounts(&self.machine.program.name)

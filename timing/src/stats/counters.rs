@@ -96,8 +96,11 @@ counters! {
     rf_reads in "register_file";
     /// Register-file bank writes performed.
     rf_writes in "register_file";
-    /// Capacity of the register files of all SMs in KiB, times the nanoseconds from the launch to its end.
+    /// Capacity of the register files of all SMs in KiB, times the nanoseconds from the launch to its end; with a
+    /// technique that switches registers off, only of those that are on.
     rf_powered_kib_ns in "register_file_leakage";
+    /// Warp registers that a technique left switched on, summed over cycles; 0 without such a technique.
+    rf_powered_register_cycles;
     /// Source registers that instructions needed, however they were supplied.
     operand_reads;
     /// Destination registers that instructions produced, wherever they were written.
@@ -210,8 +213,11 @@ impl Counters {
     /// Sets the counters that follow from the length of a launch.
     pub(crate) fn set_cycles(&mut self, cycles: u64, config: &GpuConfig) {
         self.cycles = cycles;
-        let bytes = u128::from(config.gpu.sms) * u128::from(config.sm.registers) * 4;
-        let kib_ns = bytes * u128::from(cycles) * 1_000_000 / (1024 * u128::from(config.gpu.core_clock_khz));
+        let byte_cycles = match u128::from(self.rf_powered_register_cycles) {
+            0 => u128::from(config.gpu.sms) * u128::from(config.sm.registers) * 4 * u128::from(cycles),
+            powered => powered * 32 * 4,
+        };
+        let kib_ns = byte_cycles * 1_000_000 / (1024 * u128::from(config.gpu.core_clock_khz));
         self.rf_powered_kib_ns = u64::try_from(kib_ns).unwrap_or(u64::MAX);
     }
 

@@ -90,8 +90,19 @@ impl Catalogue {
             let known = self.known();
             return Err(SelectError(format!("[technique.{section}]: unknown technique; known are {known}")));
         }
-        let chosen: Vec<&Registration> =
-            self.rows.iter().filter(|row| names.iter().any(|name| name == row.info.name)).collect();
+        let is_named = |name: &str| names.iter().any(|named| named == name);
+        let joint: Vec<&Registration> = self
+            .rows
+            .iter()
+            .filter(|row| !row.joins.is_empty() && row.joins.iter().all(|part| is_named(part)))
+            .collect();
+        let is_part = |row: &Registration| joint.iter().any(|joint| joint.joins.contains(&row.info.name));
+        let is_joint = |row: &Registration| joint.iter().any(|joint| joint.info.name == row.info.name);
+        let chosen: Vec<&Registration> = self
+            .rows
+            .iter()
+            .filter(|row| is_joint(row) || (is_named(row.info.name) && !is_part(row)))
+            .collect();
         for (i, later) in chosen.iter().enumerate() {
             for earlier in &chosen[..i] {
                 if let Some(claim) = contradiction(earlier.info, later.info) {
@@ -102,11 +113,13 @@ impl Catalogue {
                 }
             }
         }
-        let empty = toml::Table::new();
         let build = |row: &&Registration| {
             let name = row.info.name;
-            let section = config.technique.get(name).unwrap_or(&empty);
-            (row.build)(config, section).map_err(|why| SelectError(format!("[technique.{name}]: {why}")))
+            let own = [name];
+            let sections = if is_joint(row) { row.joins } else { &own[..] };
+            let found = sections.iter().filter_map(|name| config.technique.get(*name)).flatten();
+            let section = found.map(|(key, value)| (key.clone(), value.clone())).collect();
+            (row.build)(config, &section).map_err(|why| SelectError(format!("[technique.{name}]: {why}")))
         };
         chosen.iter().map(build).collect()
     }

@@ -24,8 +24,17 @@ pub use stack::{At, Decision, Stack};
 pub use warplab_technique::*;
 
 /// The built-in techniques, in the order in which they act.
-pub const BUILT_IN: &[Registration] =
-    &[null::REGISTRATION, bow::REGISTRATION, bow_wr::REGISTRATION, corf::REGISTRATION, srf::REGISTRATION];
+pub const BUILT_IN: &[Registration] = &[
+    null::REGISTRATION,
+    bow::REGISTRATION,
+    bow_wr::REGISTRATION,
+    corf::variants::PACKING,
+    corf::variants::VIRTUALIZATION,
+    corf::variants::BOTH,
+    corf::variants::CORF,
+    corf::variants::CORF_PLUS,
+    srf::REGISTRATION,
+];
 
 /// Techniques in the order in which they act, not yet prepared for a kernel.
 pub type Techniques = Vec<Box<dyn Technique>>;

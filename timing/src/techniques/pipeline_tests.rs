@@ -104,7 +104,7 @@ fn balance(stats: &Stats) {
 fn every_operand_comes_from_a_bank_a_collector_or_a_shared_access() {
     for gpu in ["gtx480", "titanx-pascal", "qv100"] {
         let plain = busy().run(gpu, &[], &[]).counters;
-        for techniques in [&["bow"][..], &["corf"], &["bow", "corf"]] {
+        for techniques in [&["bow"][..], &["corf"], &["corf++"], &["bow", "corf"], &["bow", "corf++"]] {
             let stats = busy().run(gpu, &[], techniques);
             balance(&stats);
             let c = &stats.counters;
@@ -172,8 +172,11 @@ fn collectors_that_forward_nothing_read_every_operand_from_its_bank() {
         "technique.bow.mechanism=false",
         "technique.bow-wr.mechanism=false",
         "technique.corf.mechanism=false",
+        "technique.corf++.mechanism=false",
     ];
-    for (gpu, name) in [("gtx480", "bow"), ("titanx-pascal", "bow-wr"), ("qv100", "corf")] {
+    for (gpu, name) in
+        [("gtx480", "bow"), ("titanx-pascal", "bow-wr"), ("qv100", "corf"), ("gtx480", "corf++")]
+    {
         let (stats, plain) = (busy().run(gpu, &off, &[name]), busy().run(gpu, &[], &[]).counters);
         let ledger = &stats.techniques[0].ledger;
         assert_eq!((ledger.supplied, ledger.all_lost()), (0, ledger.opportunities), "{name}");
@@ -248,6 +251,50 @@ fn the_register_file_leaks_for_as_long_as_a_launch_takes() {
     assert_eq!(pj, 1.7475 * kib_ns as f64);
     let (cycles, kib_ns, _) = leaked(&["sm.registers=32768", "gpu.core_clock_khz=1000000"]);
     assert_eq!(kib_ns, 28 * 128 * cycles, "half the registers, a cycle per nanosecond");
+}
+
+#[test]
+fn registers_without_contents_are_switched_off() {
+    let of = |set: &[&str], techniques: &[&str]| {
+        let stats = busy().run("gtx480", set, techniques);
+        (stats.counters.cycles, stats.counters.rf_powered_kib_ns, stats)
+    };
+    let (_, plain, _) = of(&[], &[]);
+    for techniques in
+        [&["packing"][..], &["rf-virtualization"], &["packing", "rf-virtualization"], &["corf"], &["corf++"]]
+    {
+        let (_, gated, stats) = of(&[], techniques);
+        let powered = stats.of_techniques("physical_register_cycles");
+        assert_eq!(stats.counters.rf_powered_register_cycles, powered, "{techniques:?}");
+        // A warp register has 128 bytes, and 700 cycles take a microsecond.
+        assert_eq!(gated, powered * 128 * 1000 / (1024 * 700), "{techniques:?}");
+        assert!(gated < plain, "{techniques:?}");
+    }
+    let name = |technique: &str| format!("technique.{technique}.power_gating=false");
+    let (cycles, always, stats) = of(&[&name("packing")], &["packing"]);
+    assert_eq!(stats.counters.rf_powered_register_cycles, 0);
+    assert_eq!(always, 15 * 128 * cycles * 1000 / 700);
+    let physical = |techniques: &[&str]| of(&[], techniques).2.of_techniques("physical_register_cycles");
+    let (both, packed) = (physical(&["packing", "rf-virtualization"]), physical(&["packing"]));
+    assert!(both < packed && both < physical(&["rf-virtualization"]));
+}
+
+#[test]
+fn one_bank_per_warp_turns_conflicts_into_shared_reads() {
+    // Dependent sums of two narrow registers that lie in different entries.
+    let chain = |length: usize| {
+        let mut b = Builder::default();
+        b.mov(1, 0).mov(2, 1).mov(3, 2);
+        for i in 0..length {
+            b.iadd(1, r(1), r(2 + (i % 2) as u8), r(2 + (i % 2) as u8));
+        }
+        Hand::new(b.exit(), 1, 32)
+    };
+    let cycles =
+        |length, techniques: &[&str]| chain(length).run("gtx480", &SMALL, techniques).counters.cycles;
+    let difference = |techniques: &[&str]| cycles(24, techniques) - cycles(8, techniques);
+    assert_eq!(difference(&[]) - difference(&["corf++"]), 16, "r1 shares its access with r2 and with r3");
+    assert_eq!(difference(&[]) - difference(&["corf"]), 8, "r1 is paired with one of them");
 }
 
 #[test]

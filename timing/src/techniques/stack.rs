@@ -394,6 +394,12 @@ impl Stack {
         self.tell(at, |technique, cx| technique.loaded(cx, tag, locked));
     }
 
+    /// Warp registers that a technique left switched on, summed over cycles.
+    #[must_use]
+    pub fn powered_register_cycles(&self) -> u64 {
+        self.members.iter().find_map(|member| member.technique.powered_register_cycles()).unwrap_or(0)
+    }
+
     /// State of each technique.
     #[must_use]
     pub fn describe(&self) -> String {

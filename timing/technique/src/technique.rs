@@ -131,13 +131,21 @@ pub struct Registration {
     pub info: &'static TechniqueInfo,
     /// Its constructor; errors name the key, the value and the rule.
     pub build: Build,
+    /// Names that together mean this technique; it then reads the sections of all of them.
+    pub joins: &'static [&'static str],
 }
 
 impl Registration {
     /// An entry.
     #[must_use]
     pub const fn new(info: &'static TechniqueInfo, build: Build) -> Registration {
-        Registration { info, build }
+        Registration { info, build, joins: &[] }
+    }
+
+    /// The entry of a technique that stands for others where they are named together.
+    #[must_use]
+    pub const fn joining(self, joins: &'static [&'static str]) -> Registration {
+        Registration { joins, ..self }
     }
 }
 
@@ -177,6 +185,11 @@ pub trait Technique: Fork + Send + Sync {
     /// Its structures, in the order of [`TechniqueInfo::storage`].
     fn storage(&self) -> Vec<&Storage> {
         Vec::new()
+    }
+
+    /// Warp registers that it leaves switched on, summed over cycles, if it switches others off.
+    fn powered_register_cycles(&self) -> Option<u64> {
+        None
     }
 
     /// Bits of state in an SM besides its structures, such as state per warp.

@@ -5,7 +5,7 @@
 use crate::observe::record::{Recorder, Recording, ViewOptions};
 use crate::sm::Sm;
 use crate::source::LaunchSource;
-use crate::stats::{Sample, Sampler, Stall};
+use crate::stats::{Counters, Sample, Sampler, Stall};
 
 impl<S: LaunchSource> Sm<'_, S> {
     /// Starts recording: this SM's launch latency began at `launched_at`, and sampling intervals begin at
@@ -42,7 +42,10 @@ impl<S: LaunchSource> Sm<'_, S> {
         {
             let (stats, techniques) = (&self.stats, &self.techniques);
             sampler.sample(self.now, || Sample {
-                counters: stats.counters.clone(),
+                counters: Counters {
+                    rf_powered_register_cycles: techniques.powered_register_cycles(),
+                    ..stats.counters.clone()
+                },
                 stalls: stats.stalls.clone(),
                 techniques: techniques.columns(),
             });

@@ -1,11 +1,15 @@
-//! CORF, the coalescing operand register file: narrow registers are packed into shared physical registers, and
-//! two operands of an instruction that lie in one physical register take one bank access (CORF, sections 2.4
-//! and 2.6).
+//! Register files with a renaming table: packing, virtualization, CORF and CORF++ (CORF, chapter 2).
 //!
-//! The compiler pass chooses exclusive pairs of registers (`analysis::affinity`) and, for virtualization,
-//! where registers die (`analysis::release`); `rename` allocates, `physical` holds the packed bytes. Every
-//! operand is looked up in the renaming table, in the bank of the architectural register; the lookup overlaps
-//! with the move to the collector, but waiting for a port of the table does not (section 2.6).
+//! Packing stores narrow registers in shared physical registers; virtualization releases a register after its last use.
+//! CORF, the coalescing operand register file, does both, and two operands of an instruction that lie in one physical
+//! register take one bank access (sections 2.4 and 2.6). In CORF++ all registers of a warp lie in one bank whose sub-banks
+//! take two addresses, so that two operands share an access wherever their slices do not overlap (section 2.5).
+//!
+//! The compiler pass chooses exclusive pairs of registers (`analysis::affinity`) or the side of each register
+//! (`analysis::alignment`), and where registers die (`analysis::release`). `rename` allocates, `physical` holds the packed
+//! bytes, `variants` declares the techniques. Every operand is looked up in the renaming table, in the bank of the
+//! architectural register; the lookup overlaps with the move to the collector, but waiting for a port of the table does not
+//! (section 2.6).
 
 mod death;
 mod packing;
@@ -13,52 +17,24 @@ mod physical;
 mod rename;
 #[cfg(test)]
 mod tests;
+pub(crate) mod variants;
 
 use super::{
-    Claim, Cx, Edge, InstView, Launch, MicroOp, OperandRead, ParamValue, Params as _, Plan, ReadFrom,
-    RegisterWrite, Registration, Shape, Storage, StorageInfo, Technique, TechniqueInfo, ValueMismatch,
-    WarpView, WriteTo,
+    Cx, Edge, InstView, Launch, MicroOp, OperandRead, ParamValue, Plan, ReadFrom, RegisterWrite, Shape,
+    Storage, Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo,
 };
 use crate::analysis::affinity::Affinity;
+use crate::analysis::alignment;
 use crate::analysis::release::Release;
-use crate::banks::BankMap;
 use crate::program::MAX_SRC;
 use crate::source::Row;
 use death::Deaths;
 use physical::{Allocation, PhysicalFile};
-use rename::{Buddies, Mapping, Renaming};
-use warplab_technique::{causes, counts, params};
-
-params! {
-    /// `[technique.corf]`.
-    struct Params {
-        /// Whether compiler-chosen pairs are allocated together; false is packing with first fit alone.
-        pairs: bool = true;
-        /// Whether registers are released when they are no longer live, which section 2.6 counts as part of
-        /// CORF.
-        virtualization: bool = true;
-        /// Where a register is allocated: the first entry of the whole file, or of the bank that it has
-        /// without CORF.
-        allocation: &'static str = "first_fit", &["first_fit", "home_bank"];
-        /// Whether a value that needs fewer bytes frees its upper slices; section 2.6 keeps them.
-        shrink: bool = false;
-        /// Cycles that the table lookup adds before the first register read; 0 because it overlaps with the cycle in
-        /// which the instruction moves to its collector (section 2.6, "Impact on pipeline").
-        renaming_cycles: u32 = 0, 0..=16;
-        /// Lookups that a bank of the renaming table serves per cycle; results update it through a port of their own.
-        table_ports: u32 = 2, 1..=64;
-        /// Weight of a loop without a constant trip count.
-        unknown_trips: u32 = 10, 1..=1_000_000;
-        /// Pairs that one metadata instruction carries (section 2.4.2).
-        pairs_per_instruction: u32 = 4, 1..=64;
-        /// Whether two operands of one physical register share an access; if false, registers are only
-        /// packed.
-        mechanism: bool = true;
-    }
-}
+use rename::{Buddies, Hints, Lookup, Mapping, Packing, Renaming};
+use warplab_technique::{causes, counts};
 
 counts! {
-    /// Counters of CORF.
+    /// Counters of register files with a renaming table.
     pub(crate) struct Counts {
         /// Instructions with at least one coalesced register read.
         coalesced_read_instructions;
@@ -87,32 +63,63 @@ counts! {
 causes! {
     /// Reasons for which an operand does not share a bank access with another operand of its instruction.
     enum Lost {
-        /// No other operand of the instruction shares its physical register or is paired with it.
+        /// No other operand of the instruction shares its access, and the compiler did not want one to.
         NoPartner = "no_partner";
-        /// The compiler paired it with another operand, and the two do not fit into one physical register.
+        /// The compiler wanted another operand to share its access, and the two do not fit into one physical register.
         DoesNotFit = "pair_does_not_fit";
         /// Coalescing is switched off.
         Off = "mechanism_off";
     }
 }
 
-/// Entry in the list of techniques.
-pub(crate) const REGISTRATION: Registration =
-    Registration::new(&INFO, |_, section| Ok(Box::new(Corf::new(section)?)));
+/// What the compiler tells the allocator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// Nothing.
+    Nothing,
+    /// Pairs of registers.
+    Pairs,
+    /// The side of each register.
+    Sides,
+}
 
-pub(crate) const INFO: TechniqueInfo = TechniqueInfo::new(
-    "corf",
-    "register packing with compiler-chosen pairs and coalesced operand reads",
-    "CORF: Coalescing Operand Register File, sections 2.4 and 2.6",
-)
-.with_claims(&[Claim::RegisterMapping, Claim::ResultDestination])
-.with_params(Params::declared)
-.with_counters(Counts::DECLARED)
-.with_losses(
-    "a source register beside another one that the same instruction reads from a bank",
-    <Lost as warplab_technique::declare::Cause>::DECLARED,
-)
-.with_storage(&[StorageInfo::new("renaming", "the renaming table", "technique_storage")]);
+/// Reads that share an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sharing {
+    /// The hardware cannot share.
+    Never,
+    /// Of one physical register.
+    OneEntry,
+    /// Of slices in one bank that do not overlap.
+    OneBank,
+}
+
+/// What distinguishes the techniques.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    /// What the compiler tells.
+    wanted: Wanted,
+    /// Registers that one metadata instruction speaks of.
+    registers_per_instruction: u32,
+    /// Weight of a loop without a constant trip count.
+    unknown_trips: u32,
+    /// How values are stored.
+    packing: Packing,
+    /// Where registers are allocated.
+    allocation: Allocation,
+    /// Whether registers are released when they are no longer live.
+    releases: bool,
+    /// Reads that can share an access.
+    sharing: Sharing,
+    /// Whether they do.
+    shares: bool,
+    /// Whether physical registers without contents are switched off.
+    gates: bool,
+    /// Cycles that the table lookup adds before the first register read.
+    renaming_cycles: u32,
+    /// Lookups that a bank of the renaming table serves per cycle.
+    table_ports: u32,
+}
 
 /// Bits of an entry of the renaming table: a physical register, four slices, and a valid bit.
 const TABLE_BITS: u32 = 10 + 4 + 1;
@@ -120,16 +127,16 @@ const TABLE_BITS: u32 = 10 + 4 + 1;
 /// See the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Corf {
-    params: Params,
-    /// Death points of registers, if virtualization is on.
+    info: &'static TechniqueInfo,
+    params: Vec<(&'static str, ParamValue)>,
+    settings: Settings,
+    /// Death points of registers, if they are released.
     deaths: Option<Deaths>,
     renaming: Option<Renaming>,
     registers_per_warp: u64,
     resident_warps: u64,
     /// Cycle up to which occupied registers have been accounted.
     accounted: u64,
-    /// Bank mapping without CORF; the table has as many banks.
-    banks: Option<BankMap>,
     /// Storage model of the renaming table.
     table: Storage,
     counts: Counts,
@@ -137,11 +144,11 @@ pub(crate) struct Corf {
 
 impl Technique for Corf {
     fn info(&self) -> &'static TechniqueInfo {
-        &INFO
+        self.info
     }
 
     fn params(&self) -> Vec<(&'static str, ParamValue)> {
-        self.params.values()
+        self.params.clone()
     }
 
     fn counts(&self) -> Vec<u64> {
@@ -154,47 +161,55 @@ impl Technique for Corf {
 
     fn further_bits(&self) -> u64 {
         // The free map has one bit per slice.
-        self.renaming.as_ref().map_or(0, |renaming| renaming.file.rows.len() as u64 * 4)
+        let free_map = self.renaming.as_ref().map_or(0, |renaming| renaming.file.rows.len() as u64 * 4);
+        // The allocation vector holds two bits for each of 64 registers (section 2.6).
+        free_map + if self.settings.wanted == Wanted::Sides { 128 } else { 0 }
+    }
+
+    fn powered_register_cycles(&self) -> Option<u64> {
+        self.settings.gates.then_some(self.counts.physical_register_cycles)
     }
 
     fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) -> Result<(), String> {
         let (program, config) = (launch.program, launch.config);
-        let allocation = match self.params.allocation {
-            "home_bank" => Allocation::HomeBank,
-            _ => Allocation::FirstFit,
-        };
-        let file = PhysicalFile::new(config, allocation)?;
+        let settings = self.settings;
+        let file = PhysicalFile::new(config, settings.allocation)?;
         let flow = program.kernel.flow();
-        let mut buddies: Buddies = [None; 256];
-        if self.params.pairs {
-            let graph = Affinity::of(&program.kernel, &flow, u64::from(self.params.unknown_trips));
-            let pairs = graph.exclusive_pairs();
-            for pair in &pairs {
-                buddies[usize::from(pair.low)] = Some(pair.high);
-                buddies[usize::from(pair.high)] = Some(pair.low);
+        let graph = || Affinity::of(&program.kernel, &flow, u64::from(settings.unknown_trips));
+        let (hints, told) = match settings.wanted {
+            Wanted::Nothing => (Hints::Pairs(Box::new([None; 256])), 0),
+            Wanted::Pairs => {
+                let pairs = graph().exclusive_pairs();
+                let mut buddies: Buddies = [None; 256];
+                for pair in &pairs {
+                    buddies[usize::from(pair.low)] = Some(pair.high);
+                    buddies[usize::from(pair.high)] = Some(pair.low);
+                }
+                (Hints::Pairs(Box::new(buddies)), 2 * pairs.len() as u32)
             }
-            let carriers = pairs.len().div_ceil(self.params.pairs_per_instruction as usize);
-            if carriers > 0 {
-                let op = plan.micro_op(MicroOp::marker("register pairs", 0));
-                (0..carriers).for_each(|_| plan.insert(0, Edge::Every, op));
+            Wanted::Sides => {
+                (Hints::Sides(Box::new(alignment::sides(&graph()))), program.registers_per_thread)
             }
+        };
+        let carriers = told.div_ceil(settings.registers_per_instruction);
+        if carriers > 0 {
+            let op = plan.micro_op(MicroOp::marker("register hints", 0));
+            (0..carriers).for_each(|_| plan.insert(0, Edge::Every, op));
         }
         let warps = config.sm.max_warps as usize;
-        let virtualized = self.params.virtualization;
-        self.deaths = virtualized.then(|| Deaths::new(warps, Release::of(&program.kernel, &flow)));
+        self.deaths = settings.releases.then(|| Deaths::new(warps, Release::of(&program.kernel, &flow)));
         let registers = program.registers_per_thread as usize;
-        self.renaming = Some(Renaming::new((warps, registers), buddies, file, self.params.shrink));
+        self.renaming = Some(Renaming::new((warps, registers), hints, file, settings.packing));
         self.registers_per_warp = u64::from(program.registers_per_thread);
         self.resident_warps = 0;
         self.accounted = 0;
         self.counts = Counts::default();
-        self.banks = Some(BankMap::new(config));
         let banks = config.register_file.banks;
         self.table = Storage::new(
             Shape::new(banks, config.sm.max_warps * 256 / banks, TABLE_BITS)
-                .with_ports(self.params.table_ports, 1),
+                .with_ports(settings.table_ports, 1),
         );
-        plan.extra_collect_cycles += self.params.renaming_cycles;
+        plan.extra_collect_cycles += settings.renaming_cycles;
         plan.hooks.collect = true;
         plan.hooks.write_back = true;
         Ok(())
@@ -236,12 +251,11 @@ impl Technique for Corf {
         writes: &mut [RegisterWrite<'_>],
     ) -> Result<(), Box<ValueMismatch>> {
         self.account(cx);
-        let Corf { renaming, counts, table, banks, .. } = self;
+        let Corf { renaming, counts, table, .. } = self;
         let renaming = renaming.as_mut().expect("a technique is prepared before its hooks are called");
         for write in writes.iter_mut().filter(|write| matches!(write.to, WriteTo::Bank(_))) {
             let written = renaming.write(warp.slot, write.reg, write.row(), inst.exec, counts);
-            let bank = table_bank(banks, warp.slot, write.reg);
-            table.write(cx.cycle, bank);
+            table.write(cx.cycle, usize::from(renaming.file.home_bank(warp.slot, write.reg)));
             write.to = WriteTo::Bank(written.bank);
             if let Some(bank) = written.fetched_from {
                 cx.read_bank(bank);
@@ -265,19 +279,24 @@ impl Technique for Corf {
 }
 
 impl Corf {
-    /// Reads `[technique.corf]`.
-    fn new(section: &toml::Table) -> Result<Corf, String> {
-        Ok(Corf {
-            params: Params::read(section)?,
+    /// The technique with its declarations, parameters and what follows from them.
+    fn new(
+        info: &'static TechniqueInfo,
+        params: Vec<(&'static str, ParamValue)>,
+        settings: Settings,
+    ) -> Corf {
+        Corf {
+            info,
+            params,
+            settings,
             deaths: None,
             renaming: None,
             registers_per_warp: 0,
             resident_warps: 0,
             accounted: 0,
-            banks: None,
             table: Storage::new(Shape::new(1, 0, 0).with_ports(1, 1)),
             counts: Counts::default(),
-        })
+        }
     }
 
     fn renaming(&mut self) -> &mut Renaming {
@@ -295,8 +314,8 @@ impl Corf {
         }
     }
 
-    /// Finds each operand's physical register, compares its value, and combines reads of one physical
-    /// register in pairs, because a collector has two unpackers (section 2.6).
+    /// Finds each operand's physical register, compares its value, and combines reads in pairs, because a collector has
+    /// two unpackers and a bank two addresses (section 2.6).
     fn read(
         &mut self,
         cx: &mut Cx<'_>,
@@ -304,17 +323,18 @@ impl Corf {
         inst: &InstView<'_>,
         operands: &mut [OperandRead],
     ) -> Result<(), Box<ValueMismatch>> {
-        // Physical register of each operand whose read is not combined yet.
-        let mut alone: [Option<u16>; MAX_SRC] = [None; MAX_SRC];
+        // Place of each operand whose read is not combined yet.
+        let mut alone: [Option<Lookup>; MAX_SRC] = [None; MAX_SRC];
         let (mut banked, mut coalesced) = (0u64, 0);
+        let Settings { sharing, shares, .. } = self.settings;
         for (position, operand) in operands.iter_mut().enumerate() {
             if !operand.is_from_bank() {
                 continue;
             }
             banked += 1;
-            let Corf { renaming, table, banks, params, .. } = &mut *self;
+            let Corf { renaming, table, .. } = &mut *self;
             let renaming = renaming.as_mut().expect("a technique is prepared before its hooks are called");
-            let access = table.read(cx.cycle, table_bank(banks, warp.slot, operand.reg));
+            let access = table.read(cx.cycle, usize::from(renaming.file.home_bank(warp.slot, operand.reg)));
             let found = match renaming.look_up(warp.slot, operand.reg, inst.active) {
                 Mapping::At(found) => found,
                 Mapping::Lost(lanes) => return Err(cx.missing(warp, inst.pc, operand.reg, lanes)),
@@ -323,10 +343,16 @@ impl Corf {
             };
             let mut space = Row::ZERO;
             let value = renaming.value(&found, &mut space);
-            let shared =
-                alone.iter_mut().enumerate().find(|(_, physical)| **physical == Some(found.physical));
+            let fits = |other: &Lookup| match sharing {
+                Sharing::Never => false,
+                Sharing::OneEntry => other.physical == found.physical,
+                Sharing::OneBank => {
+                    other.bank == found.bank && other.slices.mask() & found.slices.mask() == 0
+                }
+            };
+            let shared = alone.iter_mut().enumerate().find(|(_, other)| other.as_ref().is_some_and(fits));
             match shared {
-                Some((leader, free)) if params.mechanism => {
+                Some((leader, free)) if shares => {
                     let supplied = cx.supply(warp, inst.pc, operand.reg, found.defined, value)?;
                     *free = None;
                     operand.from = ReadFrom::With(leader as u8, supplied);
@@ -334,16 +360,18 @@ impl Corf {
                 }
                 _ => {
                     cx.compare(warp, inst.pc, operand.reg, found.defined, value)?;
-                    alone[position] = Some(found.physical);
+                    alone[position] = Some(found);
                     operand.from = ReadFrom::BankBehind(found.bank, access);
                 }
             }
         }
         self.counts.coalesced_register_reads += coalesced;
         self.counts.coalesced_read_instructions += u64::from(coalesced > 0);
-        let chances = banked.saturating_sub(1);
-        cx.opportunity(chances);
-        self.account_for_losses(cx, operands, chances - coalesced);
+        if sharing != Sharing::Never {
+            let chances = banked.saturating_sub(1);
+            cx.opportunity(chances);
+            self.account_for_losses(cx, operands, chances - coalesced);
+        }
         Ok(())
     }
 
@@ -352,21 +380,15 @@ impl Corf {
         if lost == 0 {
             return;
         }
-        if !self.params.mechanism {
+        if !self.settings.shares {
             cx.lost(Lost::Off, lost);
             return;
         }
         let renaming = self.renaming.as_ref().expect("a technique is prepared before its hooks are called");
         let alone = || operands.iter().filter(|operand| operand.is_from_bank()).map(|operand| operand.reg);
-        let paired =
-            alone().filter(|reg| renaming.buddy(*reg).is_some_and(|buddy| alone().any(|r| r == buddy)));
-        let unfit = (paired.count() as u64 / 2).min(lost);
+        let wanted = |reg: u8| alone().any(|other| other != reg && renaming.are_partners(reg, other));
+        let unfit = (alone().filter(|reg| wanted(*reg)).count() as u64 / 2).min(lost);
         cx.lost(Lost::DoesNotFit, unfit);
         cx.lost(Lost::NoPartner, lost - unfit);
     }
-}
-
-/// Bank of the renaming table that holds the entry of a register.
-fn table_bank(banks: &Option<BankMap>, slot: usize, reg: u8) -> usize {
-    banks.as_ref().map_or(0, |banks| usize::from(banks.bank(slot, reg)))
 }

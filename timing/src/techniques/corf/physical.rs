@@ -2,11 +2,13 @@
 //! keep the rest of an entry for a compiler-chosen buddy (CORF, sections 2.4.3 and 2.6).
 //!
 //! Registers are numbered pool by pool; a pool is the part of the register file that one scheduler's warps
-//! use, or the whole file if it is not split. The bank is a function of the number.
+//! use, or the whole file if it is not split. The bank is a function of the number. An index tells which entries of a
+//! pool, or of a bank, have room.
 
 use super::packing::{SLICES, Slices};
+use crate::analysis::alignment::Side;
 use crate::banks::BankMap;
-use crate::config::GpuConfig;
+use crate::config::{BankMapping, GpuConfig};
 use crate::source::Row;
 
 /// Choice among the entries with room.
@@ -16,19 +18,56 @@ pub(super) enum Allocation {
     FirstFit,
     /// The lowest entry of the bank that the register has without CORF.
     HomeBank,
+    /// The lowest entry of that bank, on the register's side if there is room.
+    SideAtHome,
+    /// The lowest entry of the warp's bank, on the register's side if there is room.
+    WarpBank,
 }
 
-/// Widths of which a run is free, by the slices in use; bit 0 is one slice.
-const WIDTHS_THAT_FIT: [u8; 1 << SLICES] = {
+impl Allocation {
+    /// Whether registers have sides.
+    fn has_sides(self) -> bool {
+        matches!(self, Allocation::SideAtHome | Allocation::WarpBank)
+    }
+}
+
+/// Classes of room: a run of 1 to 4 slices anywhere, of 1 to 3 on the right, of 1 to 3 on the left.
+const CLASSES: usize = 10;
+/// Classes that are needed where registers have no side.
+const ANYWHERE: usize = SLICES as usize;
+
+/// The class of a run of slices on a side.
+const fn class(width: u32, side: Side) -> usize {
+    let width = width as usize;
+    match side {
+        Side::Right if width < ANYWHERE => ANYWHERE - 1 + width,
+        Side::Left if width < ANYWHERE => 2 * (ANYWHERE - 1) + width,
+        Side::Either | Side::Left | Side::Right => width - 1,
+    }
+}
+
+/// Classes of room, one bit each, by the slices in use.
+const ROOM: [u16; 1 << SLICES] = {
     let mut table = [0; 1 << SLICES];
     let mut used = 0;
     while used < table.len() {
-        // Bit `first` of `runs`: the `width` slices from `first` on are free.
         let free = !used & (table.len() - 1);
-        let (mut runs, mut width) = (free, 1);
-        while runs != 0 {
-            table[used] |= 1 << (width - 1);
-            runs &= free >> width;
+        let mut width = 1;
+        while width <= SLICES {
+            let run = (1 << width) - 1;
+            let mut first = 0;
+            while first + width <= SLICES {
+                if free & (run << first) == run << first {
+                    table[used] |= 1 << class(width, Side::Either);
+                }
+                first += 1;
+            }
+            if free & run == run {
+                table[used] |= 1 << class(width, Side::Right);
+            }
+            if free & (run << (SLICES - width)) == run << (SLICES - width) {
+                table[used] |= 1 << class(width, Side::Left);
+            }
             width += 1;
         }
         used += 1;
@@ -47,12 +86,16 @@ pub(super) struct PhysicalFile {
     residents: Vec<u8>,
     /// Whether the free slices of an entry wait for the buddy of its resident.
     reserved: Vec<bool>,
-    /// Entries with an unreserved free run of 1, 2, 3 or 4 slices: pool by pool, 64 entries in a word per width.
-    fits: Vec<[u64; SLICES as usize]>,
-    /// Widths for which each entry is in `fits`, one bit each.
-    fitting: Vec<u8>,
-    /// Word of each entry in `fits`, and its bit.
-    places: Vec<(u16, u8)>,
+    /// Entries with unreserved room: group by group, for 64 entries a word of each class.
+    index: Vec<u64>,
+    /// Classes of the index.
+    classes: usize,
+    /// Chunks of 64 entries in a group of the index.
+    chunks: usize,
+    /// Classes in which each entry has room, one bit each.
+    room: Vec<u16>,
+    /// First word of each entry's chunk in the index, and its bit.
+    places: Vec<(u32, u8)>,
     in_use: u32,
     pools: usize,
     per_pool: usize,
@@ -60,7 +103,8 @@ pub(super) struct PhysicalFile {
     /// Bank of each physical register.
     banks: Vec<u8>,
     allocation: Allocation,
-    plain: BankMap,
+    /// The bank of each register without packing, or of its warp.
+    home: BankMap,
 }
 
 impl PhysicalFile {
@@ -79,17 +123,29 @@ impl PhysicalFile {
             ));
         }
         let banks_per_pool = config.register_file.banks as usize / pools;
+        // A group of the index is a pool, or a bank of one.
+        let groups = if allocation == Allocation::FirstFit { 1 } else { banks_per_pool };
+        let chunks = per_pool.div_ceil(groups).div_ceil(64);
+        let classes = if allocation.has_sides() { CLASSES } else { ANYWHERE };
+        let place = |at: usize| {
+            let (pool, within) = (at / per_pool, at % per_pool);
+            let (group, position) = (pool * groups + within % groups, within / groups);
+            (((group * chunks + position / 64) * classes) as u32, (position % 64) as u8)
+        };
+        let mapped = match allocation {
+            Allocation::WarpBank => BankMapping::Warp,
+            _ => config.register_file.bank_mapping,
+        };
         let mut file = PhysicalFile {
             rows: vec![Row::ZERO; count],
             used: vec![0; count],
             residents: vec![0; count],
             reserved: vec![false; count],
-            fits: vec![[0; SLICES as usize]; per_pool.div_ceil(64) * pools],
-            fitting: vec![0; count],
-            places: (0..count)
-                .map(|at| (at / per_pool * per_pool.div_ceil(64) + at % per_pool / 64, at % per_pool % 64))
-                .map(|(group, bit)| (group as u16, bit as u8))
-                .collect(),
+            index: vec![0; groups * pools * chunks * classes],
+            classes,
+            chunks,
+            room: vec![0; count],
+            places: (0..count).map(place).collect(),
             in_use: 0,
             pools,
             per_pool,
@@ -98,10 +154,16 @@ impl PhysicalFile {
                 .collect(),
             banks_per_pool,
             allocation,
-            plain: BankMap::new(config),
+            home: BankMap::mapped(config, mapped),
         };
         (0..count).for_each(|physical| file.refresh(physical as u16));
         Ok(file)
+    }
+
+    /// The bank that a register has without packing, or that of its warp.
+    #[inline]
+    pub(super) fn home_bank(&self, slot: usize, reg: u8) -> u8 {
+        self.home.bank(slot, reg)
     }
 
     /// Entries that hold at least one register.
@@ -120,12 +182,21 @@ impl PhysicalFile {
         self.banks[usize::from(physical)]
     }
 
-    /// First fit: the first entry with a free run of `width` slices that nothing reserves, in the pool of the
-    /// warp slot or, when that is full, in any.
-    pub(super) fn take_first_fit(&mut self, slot: usize, reg: u8, width: u32) -> Option<(u16, Slices)> {
-        let physical = self.first(slot, reg, width)?;
-        let run = Slices::free_run(self.used[usize::from(physical)], width)?;
-        self.take(physical, run);
+    /// The first entry with a free run of `width` slices that nothing reserves: on the given side if there is one in the
+    /// register's bank, else anywhere.
+    pub(super) fn take(&mut self, slot: usize, reg: u8, width: u32, side: Side) -> Option<(u16, Slices)> {
+        let on_side = (self.allocation.has_sides() && side != Side::Either && width < SLICES)
+            .then(|| self.first_in_bank(self.home.bank(slot, reg), class(width, side)))
+            .flatten();
+        let (physical, run) = match (on_side, side) {
+            (Some(physical), Side::Left) => (physical, Slices::new(SLICES - width, width)),
+            (Some(physical), _) => (physical, Slices::new(0, width)),
+            (None, _) => {
+                let physical = self.first(slot, reg, width)?;
+                (physical, Slices::free_run(self.used[usize::from(physical)], width)?)
+            }
+        };
+        self.occupy(physical, run);
         Some((physical, run))
     }
 
@@ -133,7 +204,7 @@ impl PhysicalFile {
     pub(super) fn take_reserving(&mut self, slot: usize, reg: u8, width: u32) -> Option<(u16, Slices)> {
         let physical = self.first(slot, reg, SLICES)?;
         let run = Slices::new(0, width);
-        self.take(physical, run);
+        self.occupy(physical, run);
         self.set_reserved(physical, true);
         Some((physical, run))
     }
@@ -141,7 +212,7 @@ impl PhysicalFile {
     /// Takes a run in a given entry, reserved or not.
     pub(super) fn take_in(&mut self, physical: u16, width: u32) -> Option<Slices> {
         let run = Slices::free_run(self.used[usize::from(physical)], width)?;
-        self.take(physical, run);
+        self.occupy(physical, run);
         Some(run)
     }
 
@@ -170,7 +241,7 @@ impl PhysicalFile {
         self.refresh(physical);
     }
 
-    fn take(&mut self, physical: u16, run: Slices) {
+    fn occupy(&mut self, physical: u16, run: Slices) {
         let at = usize::from(physical);
         self.used[at] |= run.mask();
         self.in_use += u32::from(self.residents[at] == 0);
@@ -181,53 +252,52 @@ impl PhysicalFile {
     /// First entry with an unreserved run of `width` slices: in the home bank first if the policy says so,
     /// then in the warp's own pool, then in any.
     fn first(&self, slot: usize, reg: u8, width: u32) -> Option<u16> {
-        if self.allocation == Allocation::HomeBank
-            && let Some(found) = self.first_in_bank(self.plain.bank(slot, reg), width)
-        {
-            return Some(found);
-        }
-        let first = |pool: usize| {
-            let (group, words) =
-                self.groups(pool).iter().enumerate().find(|(_, words)| words[width as usize - 1] != 0)?;
-            let within = group * 64 + words[width as usize - 1].trailing_zeros() as usize;
-            Some(self.entry(pool, within))
+        let class = class(width, Side::Either);
+        let banks = |pool: usize| pool * self.banks_per_pool..(pool + 1) * self.banks_per_pool;
+        let first = |pool: usize| match self.allocation {
+            Allocation::FirstFit => self.first_in_group(pool, class).map(|within| self.entry(pool, within)),
+            _ => banks(pool).filter_map(|bank| self.first_in_bank(bank as u8, class)).min(),
         };
-        let home = slot % self.pools;
-        first(home).or_else(|| (0..self.pools).filter(|pool| *pool != home).find_map(first))
+        let in_home = || match self.allocation {
+            Allocation::FirstFit => None,
+            _ => self.first_in_bank(self.home.bank(slot, reg), class),
+        };
+        let own = slot % self.pools;
+        let others = || (0..self.pools).filter(|pool| *pool != own).find_map(first);
+        in_home().or_else(|| first(own)).or_else(others)
     }
 
-    /// First entry of a bank with an unreserved run of `width` slices.
-    fn first_in_bank(&self, bank: u8, width: u32) -> Option<u16> {
-        let (pool, within) =
-            (usize::from(bank) / self.banks_per_pool, usize::from(bank) % self.banks_per_pool);
-        let groups = self.groups(pool);
-        let mut of_bank = (within..self.per_pool).step_by(self.banks_per_pool);
-        of_bank
-            .find(|within| groups[within / 64][width as usize - 1] >> (within % 64) & 1 != 0)
-            .map(|within| self.entry(pool, within))
+    /// First entry of a bank with unreserved room of a class.
+    fn first_in_bank(&self, bank: u8, class: usize) -> Option<u16> {
+        let bank = usize::from(bank);
+        let (pool, within) = (bank / self.banks_per_pool, bank % self.banks_per_pool);
+        let position = self.first_in_group(bank, class)?;
+        Some(self.entry(pool, position * self.banks_per_pool + within))
     }
 
-    /// The index of a pool's entries.
-    fn groups(&self, pool: usize) -> &[[u64; SLICES as usize]] {
-        let count = self.per_pool.div_ceil(64);
-        &self.fits[pool * count..(pool + 1) * count]
+    /// Position of the first entry of a group of the index with unreserved room of a class.
+    fn first_in_group(&self, group: usize, class: usize) -> Option<usize> {
+        let first = group * self.chunks * self.classes;
+        let words =
+            self.index[first..first + self.chunks * self.classes].iter().skip(class).step_by(self.classes);
+        let (chunk, word) = words.enumerate().find(|(_, word)| **word != 0)?;
+        Some(chunk * 64 + word.trailing_zeros() as usize)
     }
 
     fn entry(&self, pool: usize, within: usize) -> u16 {
         (pool * self.per_pool + within) as u16
     }
 
-    /// Updates the first-fit index of an entry, for the widths of which it has changed.
+    /// Updates the index of an entry, for the classes in which its room has changed.
+    #[inline]
     fn refresh(&mut self, physical: u16) {
         let at = usize::from(physical);
-        let widths = if self.reserved[at] { 0 } else { WIDTHS_THAT_FIT[usize::from(self.used[at])] };
-        let changed = widths ^ std::mem::replace(&mut self.fitting[at], widths);
-        if changed == 0 {
-            return;
-        }
-        let (group, bit) = self.places[at];
-        for (width, entries) in self.fits[usize::from(group)].iter_mut().enumerate() {
-            *entries ^= u64::from(changed >> width & 1) << bit;
+        let room = if self.reserved[at] { 0 } else { ROOM[usize::from(self.used[at])] };
+        let mut changed = (room ^ std::mem::replace(&mut self.room[at], room)) & ((1 << self.classes) - 1);
+        let (first, bit) = self.places[at];
+        while changed != 0 {
+            self.index[first as usize + changed.trailing_zeros() as usize] ^= 1 << bit;
+            changed &= changed - 1;
         }
     }
 
@@ -254,20 +324,50 @@ mod tests {
                 .expect("fits");
         assert_eq!(split.rows.len(), 2048);
         for slot in 0..64 {
-            let (physical, _) = split.take_first_fit(slot, 0, 4).expect("room");
+            let (physical, _) = split.take(slot, 0, 4, Side::Either).expect("room");
             let bank = usize::from(split.bank(physical));
             assert_eq!(bank / 4, slot % 4, "banks 4s to 4s+3 are those of scheduler s");
         }
     }
 
     #[test]
-    fn widths_fit_if_a_run_of_slices_is_free() {
-        for (used, widths) in WIDTHS_THAT_FIT.iter().enumerate() {
+    fn room_is_a_free_run_anywhere_or_on_a_side() {
+        for (used, room) in ROOM.iter().enumerate() {
+            let has = |width, side| room >> class(width, side) & 1 != 0;
             for width in 1..=SLICES {
                 let fits = Slices::free_run(used as u8, width).is_some();
-                assert_eq!(widths >> (width - 1) & 1 != 0, fits, "{width} slices beside {used:#06b}");
+                assert_eq!(has(width, Side::Either), fits, "{width} slices beside {used:#06b}");
+                for (side, first) in [(Side::Right, 0), (Side::Left, SLICES - width)] {
+                    let free = Slices::new(first, width).mask() & used as u8 == 0;
+                    assert_eq!(has(width, side), free, "{width} slices on the {side:?} beside {used:#06b}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn a_side_is_kept_in_the_warps_bank_until_it_is_full_there() {
+        let config = load("gtx480", &[]).expect("valid").config;
+        let mut file = PhysicalFile::new(&config, Allocation::WarpBank).expect("fits");
+        let mut take = |slot, width, side| {
+            let (physical, run) = file.take(slot, 0, width, side).expect("room");
+            (physical, file.bank(physical), run.mask())
+        };
+        assert_eq!(take(3, 1, Side::Left), (3, 3, 0b1000));
+        assert_eq!(take(3, 2, Side::Right), (3, 3, 0b0011));
+        assert_eq!(take(3, 2, Side::Right), (19, 3, 0b0011), "the right of the first entry is taken");
+        assert_eq!(take(3, 1, Side::Either), (3, 3, 0b0100), "either side: the first run");
+        assert_eq!(take(3, 4, Side::Left), (35, 3, 0b1111));
+        assert_eq!(take(19, 1, Side::Left), (19, 3, 0b1000), "warp 19 shares the bank of warp 3");
+        for _ in 0..1024 / 16 - 3 {
+            assert_eq!(take(3, 4, Side::Either).1, 3);
+        }
+        assert_eq!(take(3, 2, Side::Left), (0, 0, 0b0011), "the bank is full, and elsewhere any run does");
+        assert_eq!(
+            take(3, 1, Side::Right),
+            (19, 3, 0b0100),
+            "or a run on the other side, if the bank has one"
+        );
     }
 
     #[test]
@@ -275,13 +375,13 @@ mod tests {
         let mut file = PhysicalFile::new(&load("gtx480", &[]).expect("valid").config, Allocation::FirstFit)
             .expect("fits");
         let (a, _) = file.take_reserving(0, 0, 1).expect("room");
-        let (b, run) = file.take_first_fit(0, 0, 2).expect("room");
+        let (b, run) = file.take(0, 0, 2, Side::Either).expect("room");
         assert_eq!((a, b, run.mask()), (0, 1, 0b0011));
         assert_eq!(file.take_in(a, 3).map(Slices::mask), Some(0b1110));
         assert_eq!(file.take_in(a, 1), None);
         file.set_reserved(a, false);
         file.release(a, Slices::new(1, 3));
-        assert_eq!(file.take_first_fit(0, 0, 3).map(|(p, s)| (p, s.mask())), Some((0, 0b1110)));
+        assert_eq!(file.take(0, 0, 3, Side::Either).map(|(p, s)| (p, s.mask())), Some((0, 0b1110)));
         assert_eq!(file.in_use(), 2);
     }
 
@@ -290,10 +390,10 @@ mod tests {
         let mut file =
             PhysicalFile::new(&load("titanx-pascal", &[]).expect("valid").config, Allocation::FirstFit)
                 .expect("fits");
-        let taken: Vec<_> = (0..2048).map(|_| file.take_first_fit(1, 0, 4).expect("room").0).collect();
+        let taken: Vec<_> = (0..2048).map(|_| file.take(1, 0, 4, Side::Either).expect("room").0).collect();
         assert_eq!(taken[0], 512);
         assert_eq!(taken[512], 0);
-        assert_eq!(file.take_first_fit(1, 0, 1), None);
+        assert_eq!(file.take(1, 0, 1, Side::Either), None);
         assert_eq!(file.in_use(), 2048);
     }
 }

@@ -1,21 +1,40 @@
 //! The renaming table and the allocation policy: the physical register and slices of each architectural
-//! register of a warp, and their allocation, moves and release (CORF, sections 2.4.3 and 2.6).
+//! register of a warp, and their allocation, moves and release (CORF, sections 2.4.3, 2.5.3 and 2.6).
 //!
 //! A register is allocated by its first result. A compiler-chosen pair shares an entry: the first of the two
 //! takes a free entry and reserves the rest, the second is packed beside it if it fits, and is placed by the
-//! default, first fit, if not. A result that needs more bytes moves its register by the same process; one
+//! default, first fit, if not. With sides, a register takes the first room on its side. A result that needs more bytes moves its register by the same process; one
 //! that needs fewer bytes keeps its slices, or frees the upper ones with `shrink`. Registers released by
 //! virtualization are marked, so that a later read of the lost value is detected.
 
 use super::Counts;
 use super::packing::{SLICES, Slices, pack, unpack, width_bytes};
 use super::physical::PhysicalFile;
+use crate::analysis::alignment::{Side, Sides};
 use crate::program::RegSet;
 use crate::source::Row;
 use crate::techniques::merge;
 
 /// The other register of a register's compiler-chosen pair, by register number.
 pub(super) type Buddies = [Option<u8>; 256];
+
+/// What the compiler says of registers.
+#[derive(Clone, Debug)]
+pub(super) enum Hints {
+    /// Which two are to share an entry.
+    Pairs(Box<Buddies>),
+    /// On which side of an entry each is to lie.
+    Sides(Box<Sides>),
+}
+
+/// How values are stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packing {
+    /// Whether a value takes only the slices that it needs, and not a whole entry.
+    pub packs: bool,
+    /// Whether a value that needs fewer bytes frees slices.
+    pub shrinks: bool,
+}
 
 /// Mapping of an architectural register of a warp.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,7 +56,8 @@ pub(super) struct Lookup {
     pub bank: u8,
     /// Lanes in which the value is the register's.
     pub defined: u32,
-    slices: Slices,
+    /// Its slices.
+    pub slices: Slices,
 }
 
 /// What the table holds for a register.
@@ -67,9 +87,8 @@ pub(super) struct Renaming {
     table: Vec<Entry>,
     /// Mapped registers of each warp slot.
     mapped: Vec<RegSet>,
-    buddies: Box<Buddies>,
-    /// Whether a value that needs fewer bytes frees slices.
-    shrinks: bool,
+    hints: Hints,
+    packing: Packing,
     /// The packed contents.
     pub file: PhysicalFile,
 }
@@ -78,16 +97,16 @@ impl Renaming {
     /// An empty table for `warps` warp slots of `registers` registers each.
     pub(super) fn new(
         (warps, registers): (usize, usize),
-        buddies: Buddies,
+        hints: Hints,
         file: PhysicalFile,
-        shrinks: bool,
+        packing: Packing,
     ) -> Renaming {
         Renaming {
             registers,
             table: vec![Entry::default(); warps * registers],
             mapped: vec![RegSet::default(); warps],
-            buddies: Box::new(buddies),
-            shrinks,
+            hints,
+            packing,
             file,
         }
     }
@@ -116,8 +135,19 @@ impl Renaming {
     }
 
     /// The other register of a register's compiler-chosen pair.
-    pub(super) fn buddy(&self, reg: u8) -> Option<u8> {
-        self.buddies[usize::from(reg)]
+    fn buddy(&self, reg: u8) -> Option<u8> {
+        match &self.hints {
+            Hints::Pairs(buddies) => buddies[usize::from(reg)],
+            Hints::Sides(_) => None,
+        }
+    }
+
+    /// Whether the compiler wants two registers to be read at once.
+    pub(super) fn are_partners(&self, a: u8, b: u8) -> bool {
+        match &self.hints {
+            Hints::Pairs(buddies) => buddies[usize::from(a)] == Some(b),
+            Hints::Sides(sides) => sides[usize::from(a)] != sides[usize::from(b)],
+        }
     }
 
     /// Stores a result in the lanes of `exec`, allocating or moving the register if needed.
@@ -141,13 +171,13 @@ impl Renaming {
             merge(&mut merged, result, exec);
             &merged
         };
-        let width = width_bytes(whole);
-        stats.width_detections += 1;
+        let width = if self.packing.packs { width_bytes(whole) } else { SLICES };
+        stats.width_detections += u64::from(self.packing.packs);
         let old_lanes = entry.defined & !exec;
         let mut fetched_from = None;
         let (physical, slices) = match entry.place {
             Some((physical, slices)) if width <= slices.count() => {
-                let kept = if self.shrinks { slices.narrowed(width) } else { slices };
+                let kept = if self.packing.shrinks { slices.narrowed(width) } else { slices };
                 if kept != slices {
                     self.file.narrow(physical, slices, kept);
                 }
@@ -214,22 +244,26 @@ impl Renaming {
 
     /// Physical register of a register's buddy, if both exist.
     fn buddy_place(&self, slot: usize, reg: u8) -> Option<u16> {
-        let buddy = self.buddies[usize::from(reg)]?;
+        let buddy = self.buddy(reg)?;
         self.table[self.index(slot, buddy)].place.map(|(physical, _)| physical)
     }
 
     /// Allocates slices for an unmapped register.
     fn allocate(&mut self, slot: usize, reg: u8, width: u32, stats: &mut Counts) -> (u16, Slices) {
-        let found = match (self.buddies[usize::from(reg)], self.buddy_place(slot, reg)) {
+        let side = match &self.hints {
+            Hints::Pairs(_) => Side::Either,
+            Hints::Sides(sides) => sides[usize::from(reg)],
+        };
+        let found = match (self.buddy(reg), self.buddy_place(slot, reg)) {
             (Some(_), Some(home)) => {
                 stats.pair_allocations += 1;
                 let beside = self.file.take_in(home, width);
                 stats.packed_pair_allocations += u64::from(beside.is_some());
                 self.file.set_reserved(home, false);
-                beside.map(|run| (home, run)).or_else(|| self.file.take_first_fit(slot, reg, width))
+                beside.map(|run| (home, run)).or_else(|| self.file.take(slot, reg, width, side))
             }
             (Some(_), None) => self.file.take_reserving(slot, reg, width),
-            (None, _) => self.file.take_first_fit(slot, reg, width),
+            (None, _) => self.file.take(slot, reg, width, side),
         };
         // Every entry in use holds a register, and occupancy grants no more registers than there are entries.
         found.expect("resident warps hold no more registers than the register file has")

@@ -1,6 +1,7 @@
-//! Tests of CORF: placements computed by hand, random divergent code with a verified free map, a corrupted
-//! register file, and CORF together with BOW.
+//! Tests of CORF, CORF++, packing and virtualization: placements computed by hand, random divergent code with a verified
+//! free map, corrupted register files, and CORF together with BOW.
 
+use super::variants::{corf, corf_plus, packing, virtualization};
 use super::*;
 use crate::program::RegSet;
 use crate::source::Row;
@@ -8,6 +9,9 @@ use crate::techniques::testing::{Bench, From, Random, config, count, launch, pre
 use crate::techniques::{Inserted, MicroId};
 use proptest::prelude::*;
 use warplab_technique::context::Found;
+
+/// A constructor.
+type New = fn(&toml::Table) -> Result<Corf, String>;
 
 const FULL: (u32, u32) = (u32::MAX, u32::MAX);
 
@@ -32,7 +36,7 @@ fn mapped(corf: &mut Corf, slot: usize, reg: u8) -> Option<(u16, Row)> {
 fn a_compiler_pair_of_narrow_registers_is_read_at_once() {
     let config = config(&[]);
     let program = program("mov r1 1\n mov r5 2\n mov r3 3\n iadd r4 r1 r3\n stg r6 r5\n exit", &config);
-    let (mut corf, plan) = prepared(Corf::new, "corf", &program, &config);
+    let (mut corf, plan) = prepared(corf, "corf", &program, &config);
     assert_eq!(plan.extra_collect_cycles, 0);
     // r1 pairs with r3, r5 with the lower of the address registers: two pairs, one metadata instruction.
     let inserted = Inserted { before: 0, edge: Edge::Every, op: MicroId(0) };
@@ -54,7 +58,7 @@ fn a_compiler_pair_of_narrow_registers_is_read_at_once() {
 fn a_pair_that_does_not_fit_is_placed_by_first_fit_and_frees_the_reservation() {
     let config = config(&["technique.corf.virtualization=false"]);
     let program = program("mov r1 1\n mov r3 3\n mov r5 5\n iadd r4 r1 r3\n exit", &config);
-    let (mut corf, _) = prepared(Corf::new, "corf", &program, &config);
+    let (mut corf, _) = prepared(corf, "corf", &program, &config);
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut corf);
     step(&mut bench, &mut corf, 0, 1);
@@ -70,7 +74,7 @@ fn a_pair_that_does_not_fit_is_placed_by_first_fit_and_frees_the_reservation() {
 fn a_collector_unpacks_two_registers_of_one_read() {
     let config = config(&["technique.corf.pairs=false", "technique.corf.virtualization=false"]);
     let program = program("mov r1 1\n mov r2 2\n mov r3 3\n ffma r4 r1 r2 r3\n exit", &config);
-    let (mut corf, plan) = prepared(Corf::new, "corf", &program, &config);
+    let (mut corf, plan) = prepared(corf, "corf", &program, &config);
     assert!(plan.inserted().is_empty(), "first fit needs no metadata");
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut corf);
@@ -84,7 +88,7 @@ fn a_collector_unpacks_two_registers_of_one_read() {
 fn growth_moves_a_register_and_shrinking_keeps_its_place() {
     let config = config(&["technique.corf.pairs=false", "technique.corf.virtualization=false"]);
     let program = program("mov r1 1\n mov r2 2\n iadd r3 r1 r2\n exit", &config);
-    let (mut corf, _) = prepared(Corf::new, "corf", &program, &config);
+    let (mut corf, _) = prepared(corf, "corf", &program, &config);
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut corf);
     step(&mut bench, &mut corf, 0, 1);
@@ -103,7 +107,7 @@ fn growth_moves_a_register_and_shrinking_keeps_its_place() {
 fn growth_under_divergence_fetches_the_other_lanes() {
     let config = config(&["technique.corf.pairs=false", "technique.corf.virtualization=false"]);
     let program = program("mov r1 1\n mov r2 2\n iadd r3 r1 r2\n exit", &config);
-    let (mut corf, _) = prepared(Corf::new, "corf", &program, &config);
+    let (mut corf, _) = prepared(corf, "corf", &program, &config);
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut corf);
     step(&mut bench, &mut corf, 0, 1);
@@ -125,7 +129,7 @@ fn growth_under_divergence_fetches_the_other_lanes() {
 fn dead_registers_are_given_up_and_a_read_of_one_would_be_found_out() {
     let config = config(&[]);
     let program = program("mov r1 1\n iadd r2 r1 1\n iadd r3 r2 1\n exit", &config);
-    let (mut corf, _) = prepared(Corf::new, "corf", &program, &config);
+    let (mut corf, _) = prepared(corf, "corf", &program, &config);
     let mut bench = Bench::new(&program, 0);
     bench.start(&mut corf);
     step(&mut bench, &mut corf, 0, 1);
@@ -145,7 +149,7 @@ fn dead_registers_are_given_up_and_a_read_of_one_would_be_found_out() {
 fn a_corrupted_register_file_stops_the_run_and_names_the_place() {
     let config = config(&[]);
     let program = program("mov r1 1\n mov r2 2\n iadd r3 r1 r2\n exit", &config);
-    let (mut corf, _) = prepared(Corf::new, "corf", &program, &config);
+    let (mut corf, _) = prepared(corf, "corf", &program, &config);
     let mut bench = Bench::new(&program, 4);
     bench.start(&mut corf);
     step(&mut bench, &mut corf, 0, 1);
@@ -184,19 +188,135 @@ fn bow_decides_first_and_corf_coalesces_what_remains() {
 fn bad_sections_are_refused_with_the_key() {
     let refuse = |section: &str| {
         let table: toml::Table = toml::from_str(section).expect("TOML");
-        Corf::new(&table).map(drop).expect_err("refused")
+        corf(&table).map(drop).expect_err("refused")
     };
     assert!(refuse("renaming_cycles = 17").contains("`renaming_cycles`: 17"));
     assert!(refuse("unknown_trips = 0").contains("`unknown_trips`: 0"));
     assert!(refuse("pair = true").contains("pair"));
     let tiny = config(&["sm.registers=16"]);
     let program = program("exit", &tiny);
-    let mut corf = Corf::new(&toml::Table::new()).expect("valid");
+    let mut corf = corf(&toml::Table::new()).expect("valid");
     assert!(
         corf.prepare(&launch(&program, &tiny), &mut Plan::of(&program))
             .expect_err("no room")
             .contains("sm.registers")
     );
+}
+
+/// Section 2.5.3's example in code of our own: r1 is read alone; of r2 to r5 each is read with the next.
+const CHAIN: &str = "mov r1 1\n mov r2 2\n mov r4 4\n mov r3 3\n iadd r5 r2 r3\n iadd r6 r4 r5\n iadd r6 r3 r4\n \
+                     iadd r7 r1 1\n exit";
+
+/// Runs the chain with values of these bytes for r1, r2, r4, r3 and r5; where the operands of the three sums came from.
+fn chain(set: &[&str], values: [u32; 5]) -> (Corf, Vec<Vec<From>>) {
+    let set: Vec<&str> = ["technique.corf++.virtualization=false"].iter().chain(set).copied().collect();
+    let config = config(&set);
+    let program = program(CHAIN, &config);
+    let (mut corf, _) = prepared(corf_plus, "corf++", &program, &config);
+    let mut bench = Bench::new(&program, 0);
+    bench.start(&mut corf);
+    let [.., fifth] = values;
+    (0..4).for_each(|pc| drop(step(&mut bench, &mut corf, pc, values[pc as usize])));
+    let reads = [(4, fifth), (5, 9), (6, 9)].map(|(pc, value)| step(&mut bench, &mut corf, pc, value));
+    (corf, reads.to_vec())
+}
+
+#[test]
+fn registers_on_two_sides_are_read_at_once_wherever_they_lie() {
+    let (mut plus, reads) = chain(&[], [0x1234, 0x1234, 1, 1, 1]);
+    let places = [1, 2, 4, 3, 5].map(|reg| mapped(&mut plus, 0, reg).expect("mapped").0);
+    // r1 takes the right of the first entry, r2 its left; the bank of warp 0 has every sixteenth entry.
+    assert_eq!(places, [0, 0, 16, 16, 32]);
+    assert_eq!(reads, vec![vec![From::Bank(0), From::With(0)]; 3], "all three pairs share an access");
+    assert_eq!((count(&plus, "coalesced_register_reads"), count(&plus, "multi_source_instructions")), (3, 3));
+    // CORF has exclusive pairs: r3 is paired with r2 or with r4.
+    let config = config(&["technique.corf.virtualization=false"]);
+    let program = program(CHAIN, &config);
+    let (mut plain, _) = prepared(corf, "corf", &program, &config);
+    let mut bench = Bench::new(&program, 0);
+    bench.start(&mut plain);
+    for (pc, value) in [0x1234, 0x1234, 1, 1, 1, 9, 9].into_iter().enumerate() {
+        step(&mut bench, &mut plain, pc as u32, value);
+    }
+    assert_eq!(count(&plain, "coalesced_register_reads"), 2);
+}
+
+#[test]
+fn registers_that_are_too_wide_or_on_one_side_are_read_one_by_one() {
+    let (_, reads) = chain(&[], [1, 0x12_3456, 0x1234, 0x1234, 0x12_3456]);
+    let apart = vec![From::Bank(0), From::Bank(0)];
+    assert_eq!(reads[..2], [apart.clone(), apart.clone()], "three bytes and two do not fit");
+    assert_eq!(reads[2], [From::Bank(0), From::With(0)]);
+    // Without sides every value begins at the right of an entry or beside another one there.
+    let (_, reads) =
+        chain(&["technique.corf++.alignment=false"], [0x12_3456, 0x1234, 0x1234, 0x12_3456, 0x1234]);
+    assert_eq!(reads[0], apart);
+    let (off, reads) = chain(&["technique.corf++.mechanism=false"], [0x1234, 0x1234, 1, 1, 1]);
+    assert_eq!(reads, vec![apart; 3]);
+    assert_eq!(count(&off, "coalesced_register_reads"), 0);
+}
+
+#[test]
+fn two_of_three_narrow_operands_share_an_access() {
+    let config = config(&["technique.corf++.virtualization=false"]);
+    let program = program("mov r1 1\n mov r2 2\n mov r3 3\n ffma r4 r1 r2 r3\n exit", &config);
+    let (mut corf, plan) = prepared(corf_plus, "corf++", &program, &config);
+    assert_eq!(plan.inserted().len(), 1, "five registers, one metadata instruction");
+    let mut bench = Bench::new(&program, 2);
+    bench.start(&mut corf);
+    (0..3).for_each(|pc| drop(step(&mut bench, &mut corf, pc, pc)));
+    let reads = step(&mut bench, &mut corf, 3, 9);
+    let shared = reads.iter().filter(|from| matches!(from, From::With(_))).count();
+    assert_eq!((shared, reads.len()), (1, 3), "the bank takes two addresses: {reads:?}");
+    assert!(reads.iter().all(|from| matches!(from, From::Bank(2) | From::With(_))), "warp 2 has bank 2");
+}
+
+#[test]
+fn packing_alone_shares_entries_and_no_reads() {
+    let config = config(&[]);
+    let program = program("mov r1 1\n mov r2 2\n iadd r3 r1 r2\n exit", &config);
+    let run = |new: New, name: &str| {
+        let (mut technique, plan) = prepared(new, name, &program, &config);
+        assert!(plan.inserted().is_empty(), "{name} needs no metadata");
+        let mut bench = Bench::new(&program, 0);
+        bench.start(&mut technique);
+        step(&mut bench, &mut technique, 0, 1);
+        step(&mut bench, &mut technique, 1, 2);
+        let used = technique.renaming().file.in_use();
+        let reads = step(&mut bench, &mut technique, 2, 3);
+        (used, reads, technique.renaming().file.in_use())
+    };
+    let packed = run(|section| packing(section, false), "packing");
+    assert_eq!(packed, (1, vec![From::Bank(0), From::Bank(0)], 1));
+    let released = run(virtualization, "rf-virtualization");
+    assert_eq!(released, (2, vec![From::Bank(0), From::Bank(1)], 1), "r3 remains");
+    let both = run(|section| packing(section, true), "packing+rf-virtualization");
+    assert_eq!(both, (1, vec![From::Bank(0), From::Bank(0)], 1));
+}
+
+#[test]
+fn packing_and_virtualization_are_named_together_or_alone() {
+    let chosen = |names: &[&str], set: &[&str]| {
+        let config = config(set);
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let found = crate::techniques::Catalogue::built_in().select(&names, &config);
+        found.map(|all| all.iter().map(|one| (one.info().name, one.params())).collect::<Vec<_>>())
+    };
+    let names = |list: &[&str]| -> Vec<&'static str> {
+        chosen(list, &[]).expect("they fit").into_iter().map(|(name, _)| name).collect()
+    };
+    assert_eq!(names(&["packing"]), ["packing"]);
+    assert_eq!(names(&["rf-virtualization", "packing"]), ["packing+rf-virtualization"]);
+    assert_eq!(names(&["packing", "bow", "rf-virtualization"]), ["bow", "packing+rf-virtualization"]);
+    let set = ["technique.packing.shrink=true", "technique.rf-virtualization.table_ports=3"];
+    let both = chosen(&["packing", "rf-virtualization"], &set).expect("they fit");
+    let param =
+        |name: &str| both[0].1.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string());
+    assert_eq!((param("shrink"), param("table_ports")), (Some("true".into()), Some("3".into())));
+    for others in [["packing", "corf"], ["rf-virtualization", "corf++"], ["corf", "corf++"]] {
+        let why = chosen(&others, &[]).map(drop).expect_err("they contradict").to_string();
+        assert!(others.iter().all(|name| why.contains(name)), "{why}");
+    }
 }
 
 proptest! {
@@ -222,7 +342,7 @@ proptest! {
         ];
         let config = config(&set.each_ref().map(String::as_str));
         let program = program(&random.listing(), &config);
-        let (mut corf, _) = prepared(Corf::new, "corf", &program, &config);
+        let (mut corf, _) = prepared(corf, "corf", &program, &config);
         let mut bench = Bench::new(&program, 1);
         bench.start(&mut corf);
         prop_assert_eq!(bench.run(&mut corf, &mut random), Ok(()));
@@ -238,14 +358,47 @@ proptest! {
         }
     }
 
+    /// The same for the other techniques with a renaming table.
+    #[test]
+    fn random_divergent_code_is_renamed_rightly_by_all(seed: u64, which in 0usize..5, switch: bool, with_bow: bool) {
+        let mut random = Random::new(seed, 8);
+        let (name, new): (_, New) = [
+            ("corf++", corf_plus as New),
+            ("corf++", corf_plus),
+            ("packing", |section| packing(section, false)),
+            ("packing+rf-virtualization", |section| packing(section, true)),
+            ("rf-virtualization", virtualization),
+        ][which];
+        let set = ["technique.corf++.warp_bank", "technique.corf++.alignment", "technique.packing.mechanism"];
+        let set = set.get(which).map(|key| format!("{key}={switch}"));
+        let set: Vec<&str> = set.iter().map(String::as_str).collect();
+        let config = config(&set);
+        let program = program(&random.listing(), &config);
+        let (mut technique, _) = prepared(new, name, &program, &config);
+        let mut bench = Bench::new(&program, 1);
+        bench.start(&mut technique);
+        prop_assert_eq!(bench.run(&mut technique, &mut random), Ok(()));
+        technique.renaming().verify();
+        bench.end(&mut technique);
+        technique.renaming().verify();
+        prop_assert_eq!(technique.renaming().file.in_use(), 0);
+        if with_bow && name != "packing+rf-virtualization" {
+            let (mut both, _) = stack(&["bow", name], &program, &config);
+            let mut bench = Bench::new(&program, 1);
+            bench.start(&mut both);
+            prop_assert_eq!(bench.run(&mut both, &mut random), Ok(()));
+        }
+    }
+
     /// As many registers as the register file has entries, rewritten at random widths, in every warp slot.
     #[test]
-    fn there_is_always_room(seed: u64, virtualization: bool) {
+    fn there_is_always_room(seed: u64, releases: bool, plus: bool) {
         let mut random = Random::new(seed, 8);
-        let set = format!("technique.corf.virtualization={virtualization}");
+        let (name, new) = if plus { ("corf++", corf_plus as New) } else { ("corf", corf as New) };
+        let set = format!("technique.{name}.virtualization={releases}");
         let config = config(&[&set]);
         let program = program("mov r20 1\n ffma r0 r1 r2 r3\n ffma r4 r5 r1 r2\n exit", &config);
-        let (mut corf, _) = prepared(Corf::new, "corf", &program, &config);
+        let (mut corf, _) = prepared(new, name, &program, &config);
         let (registers, mut stats) = (program.registers_per_thread as u8, Counts::default());
         let renaming = corf.renaming();
         for _ in 0..3 {

@@ -1,150 +1,97 @@
-//! The register file cache of Gebhart et al. ("Energy-efficient Mechanisms for Managing Thread Context in
-//! Throughput Processors", ISCA 2011, section 3): each warp has a small cache of registers beside the main
-//! register file. Results are written to the cache first, and to the main register file when they are evicted
-//! or when their warp leaves the active set of the two-level scheduler.
+//! A latch for the last result of each warp: an operand that is the warp's last result comes from the latch, and the
+//! others from their banks. Results are written to the latch and to the register file.
 //!
-//! This crate depends only on the timing model's interface, [`warplab_technique`]. Read it from top to
-//! bottom: declarations, state, and hooks in the order in which an instruction passes them.
+//! The technique is an example and of no paper. This crate depends only on the timing model's interface,
+//! [`warplab_technique`]. Read it from top to bottom: declarations, state, and hooks in the order in which an instruction
+//! passes them.
 
 use warplab_technique::declare::Cause;
 use warplab_technique::{
-    Claim, Cx, InstView, Launch, OperandRead, ParamValue, Params as _, Plan, Price, ReadFrom, RegisterWrite,
+    Cx, InstView, Launch, OperandRead, ParamValue, Params as _, Plan, Price, ReadFrom, RegisterWrite,
     Registration, Row, Shape, Storage, StorageInfo, Technique, TechniqueInfo, ValueMismatch, WarpView,
-    WriteTo, causes, counts, merge, params,
+    causes, counts, merge, params,
 };
 
 params! {
-    /// `[technique.rfc]`.
+    /// `[technique.latch]`.
     struct Params {
-        /// Registers that each warp has in the cache.
-        entries: u32 = 6, 1..=64;
-        /// Reads of a warp's part of the cache per cycle.
-        read_ports: u32 = 3, 1..=16;
-        /// Results that a warp's part of the cache accepts per cycle.
-        write_ports: u32 = 1, 1..=16;
+        /// Operands that a warp's latch supplies per cycle.
+        read_ports: u32 = 1, 1..=16;
         /// Cycles from the start of a read to the operand's arrival in the collector.
         latency_cycles: u32 = 1, 0..=16;
-        /// Whether a register read from the main register file is kept too; the paper keeps only results.
-        allocate_on_read: bool = false;
-        /// Whether the cache is used; if false, the hardware exists, but every access goes to the banks.
+        /// Whether the latch supplies operands; if false, the hardware exists, but every operand comes from its bank.
         mechanism: bool = true;
     }
 }
 
 counts! {
-    /// Counters of the cache.
+    /// Counters of the latch.
     struct Counts {
-        /// Evicted registers.
-        evictions;
-        /// Registers that were written to a bank when their warp left the active set.
-        flushed_registers;
-        /// Results that were overwritten in the cache before they reached a bank.
-        bypassed_register_writes;
+        /// Results that replaced another register's.
+        replaced_registers;
+        /// Results of only some lanes, which were merged into the register's earlier ones.
+        merged_results;
     }
 }
 
 causes! {
     /// Reasons for which an operand is read from its bank.
     enum Lost {
-        /// The warp has not written the register since it began, or since it was flushed.
-        NotWritten = "not_written";
-        /// The register was evicted after the warp had written it.
-        Evicted = "evicted";
-        /// The cache holds the register for only some active lanes.
+        /// The warp's last result is in another register.
+        Another = "another_register";
+        /// The latch holds the register for only some active lanes.
         Lanes = "lanes_not_held";
-        /// The cache is switched off.
+        /// The latch is switched off.
         Off = "mechanism_off";
     }
 }
 
 /// The registration of the technique, which `main` passes to the command line.
 pub const REGISTRATION: Registration =
-    Registration::new(&INFO, |_, section| Ok(Box::new(Rfc::new(Params::read(section)?))));
+    Registration::new(&INFO, |_, section| Ok(Box::new(Latch::new(Params::read(section)?))));
 
 const INFO: TechniqueInfo = TechniqueInfo::new(
-    "rfc",
-    "a small register file cache per warp that takes results first",
-    "Gebhart et al., ISCA 2011, section 3",
+    "latch",
+    "the last result of each warp is read from a latch (an example)",
+    "none of the papers",
 )
-.with_claims(&[Claim::ResultDestination])
 .with_params(Params::declared)
 .with_counters(Counts::DECLARED)
 .with_losses("a source register that would be read from a bank", Lost::DECLARED)
-.with_storage(&[StorageInfo::new("rfc", "the register file cache", "technique_storage")
-    .with_price(Price::new(6.0, "an estimate: a few entries, as BOW's collector of 12 at 2.72 pJ"))]);
+.with_storage(&[StorageInfo::new("latch", "the latches", "technique_storage")
+    .with_price(Price::new(0.5, "an estimate: one entry of BOW's collector of 12 at 2.72 pJ"))]);
 
-/// Bits of an entry: a warp register, its number, and masks of its held and dirty lanes.
-const ENTRY_BITS: u32 = 32 * 32 + 8 + 32 + 32;
+/// Bits of a latch: a warp register, its number, and a mask of its held lanes.
+const LATCH_BITS: u32 = 32 * 32 + 8 + 32;
 
-/// A register in the cache.
+/// The last result of a warp.
 #[derive(Clone, Debug)]
-struct Entry {
+struct Last {
     register: u8,
-    /// Lanes that the entry holds.
+    /// Lanes that the latch holds.
     held: u32,
-    /// Held lanes not yet written to the bank.
-    dirty: u32,
-    /// Bank of the register.
-    bank: u8,
     row: Row,
-}
-
-/// A warp's entries in the cache, oldest first, and its registers in the banks.
-#[derive(Clone, Debug, Default)]
-struct Warp {
-    entries: Vec<Entry>,
-    /// Registers that were written and evicted.
-    evicted: Vec<u8>,
-    /// Contents of the main register file, which may be older than the program's last write.
-    banks: Vec<Row>,
 }
 
 /// See the crate.
 #[derive(Clone, Debug)]
-struct Rfc {
+struct Latch {
     params: Params,
     storage: Storage,
     counts: Counts,
-    warps: Vec<Warp>,
+    /// The latch of each warp slot.
+    warps: Vec<Option<Last>>,
 }
 
-impl Rfc {
-    fn new(params: Params) -> Rfc {
-        let shape = Shape::new(0, params.entries, ENTRY_BITS)
-            .with_ports(params.read_ports, params.write_ports)
-            .with_latency(params.latency_cycles);
-        Rfc { params, storage: Storage::new(shape), counts: Counts::default(), warps: Vec::new() }
-    }
-
-    /// The entry of a register, which is created empty if it does not exist; the oldest entry is evicted if
-    /// the cache is full.
-    fn entry(&mut self, cx: &mut Cx<'_>, slot: usize, register: u8, bank: u8) -> &mut Entry {
-        let warp = &mut self.warps[slot];
-        if let Some(at) = warp.entries.iter().position(|entry| entry.register == register) {
-            return &mut warp.entries[at];
-        }
-        if warp.entries.len() == self.params.entries as usize {
-            let oldest = warp.entries.remove(0);
-            self.counts.evictions += 1;
-            warp.evicted.push(oldest.register);
-            write_to_bank(cx, &mut warp.banks, &oldest);
-        }
-        warp.evicted.retain(|evicted| *evicted != register);
-        warp.entries.push(Entry { register, held: 0, dirty: 0, bank, row: Row::ZERO });
-        self.storage.set_used(cx.cycle, slot, warp.entries.len() as u32);
-        warp.entries.last_mut().expect("just pushed")
+impl Latch {
+    fn new(params: Params) -> Latch {
+        let shape =
+            Shape::new(0, 1, LATCH_BITS).with_ports(params.read_ports, 1).with_latency(params.latency_cycles);
+        Latch { params, storage: Storage::new(shape), counts: Counts::default(), warps: Vec::new() }
     }
 }
 
-/// Writes the dirty lanes of an entry to the bank.
-fn write_to_bank(cx: &mut Cx<'_>, banks: &mut [Row], entry: &Entry) {
-    if entry.dirty != 0 {
-        merge(&mut banks[usize::from(entry.register)], &entry.row, entry.dirty);
-        cx.write_bank(entry.bank);
-    }
-}
-
-impl Technique for Rfc {
+impl Technique for Latch {
     fn info(&self) -> &'static TechniqueInfo {
         &INFO
     }
@@ -165,26 +112,20 @@ impl Technique for Rfc {
     /// below.
     fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) -> Result<(), String> {
         let warps = launch.config.sm.max_warps;
-        let registers = launch.program.registers_per_thread as usize;
-        let warp = Warp { banks: vec![Row::ZERO; registers], ..Warp::default() };
-        self.warps = vec![warp; warps as usize];
+        self.warps = vec![None; warps as usize];
         self.storage = Storage::new(self.storage.shape().with_banks(warps));
         self.counts = Counts::default();
         plan.hooks.collect = true;
         plan.hooks.write_back = true;
-        plan.hooks.order = true;
         Ok(())
     }
 
     fn start_warp(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>) {
-        let own = &mut self.warps[warp.slot];
-        own.entries.clear();
-        own.evicted.clear();
-        own.banks.fill(Row::ZERO);
+        self.warps[warp.slot] = None;
         self.storage.set_used(cx.cycle, warp.slot, 0);
     }
 
-    /// Operands: from the cache where it holds the value in every lane on the path, else from their banks.
+    /// Operands: from the latch if it holds the register in every lane on the path, else from their banks.
     fn collect(
         &mut self,
         cx: &mut Cx<'_>,
@@ -194,39 +135,24 @@ impl Technique for Rfc {
     ) -> Result<(), Box<ValueMismatch>> {
         for operand in operands.iter_mut().filter(|operand| operand.is_from_bank()) {
             cx.opportunity(1);
-            let own = &self.warps[warp.slot];
-            let found = own.entries.iter().find(|entry| entry.register == operand.reg);
-            if let Some(entry) = found.filter(|entry| inst.active & !entry.held == 0) {
-                let supplied = cx.supply(warp, inst.pc, operand.reg, inst.active, &entry.row)?;
-                operand.from = ReadFrom::Storage(self.storage.read(cx.cycle, warp.slot), supplied);
-                continue;
-            }
-            // Combines lanes of the cache with the bank's value in the other lanes.
-            let mut row = own.banks[usize::from(operand.reg)];
-            if let Some(entry) = found {
-                merge(&mut row, &entry.row, entry.held);
-                self.storage.read(cx.cycle, warp.slot);
-            }
-            cx.compare(warp, inst.pc, operand.reg, inst.active, &row)?;
-            let cause = match found {
+            let last = self.warps[warp.slot].as_ref().filter(|last| last.register == operand.reg);
+            let cause = match last {
                 _ if !self.params.mechanism => Lost::Off,
-                Some(_) => Lost::Lanes,
-                None if own.evicted.contains(&operand.reg) => Lost::Evicted,
-                None => Lost::NotWritten,
+                None => Lost::Another,
+                Some(last) if inst.active & !last.held != 0 => Lost::Lanes,
+                Some(last) => {
+                    // The value is compared with the recorded one: a wrong latch stops the replay.
+                    let supplied = cx.supply(warp, inst.pc, operand.reg, inst.active, &last.row)?;
+                    operand.from = ReadFrom::Storage(self.storage.read(cx.cycle, warp.slot), supplied);
+                    continue;
+                }
             };
             cx.lost(cause, 1);
-            if let (true, true, ReadFrom::Bank(bank)) =
-                (self.params.allocate_on_read, self.params.mechanism, operand.from)
-            {
-                let entry = self.entry(cx, warp.slot, operand.reg, bank);
-                (entry.row, entry.held) = (row, u32::MAX);
-                self.storage.write(cx.cycle, warp.slot);
-            }
         }
         Ok(())
     }
 
-    /// Results are written to the cache, and to a bank when they are evicted.
+    /// Results go to the latch and, as without it, to their banks.
     fn write_back(
         &mut self,
         cx: &mut Cx<'_>,
@@ -235,46 +161,29 @@ impl Technique for Rfc {
         writes: &mut [RegisterWrite<'_>],
     ) -> Result<(), Box<ValueMismatch>> {
         for write in writes {
-            let WriteTo::Bank(bank) = write.to else { continue };
-            if !self.params.mechanism {
-                merge(&mut self.warps[warp.slot].banks[usize::from(write.reg)], write.row(), inst.exec);
-                continue;
-            }
-            let entry = self.entry(cx, warp.slot, write.reg, bank);
-            let overwritten = entry.dirty != 0;
-            merge(&mut entry.row, write.row(), inst.exec);
-            entry.held |= inst.exec;
-            entry.dirty |= inst.exec;
-            self.counts.bypassed_register_writes += u64::from(overwritten);
             self.storage.write(cx.cycle, warp.slot);
-            write.to = WriteTo::Nowhere;
+            match &mut self.warps[warp.slot] {
+                Some(last) if last.register == write.reg => {
+                    self.counts.merged_results += u64::from(inst.exec != u32::MAX);
+                    merge(&mut last.row, write.row(), inst.exec);
+                    last.held |= inst.exec;
+                }
+                latch => {
+                    self.counts.replaced_registers += u64::from(latch.is_some());
+                    *latch = Some(Last { register: write.reg, held: inst.exec, row: *write.row() });
+                }
+            }
+            self.storage.set_used(cx.cycle, warp.slot, 1);
         }
         Ok(())
     }
 
-    /// A warp that leaves the active set is flushed.
-    fn activity(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>, active: bool) {
-        if active {
-            return;
-        }
-        let own = &mut self.warps[warp.slot];
-        for entry in own.entries.drain(..) {
-            self.counts.flushed_registers += u64::from(entry.dirty != 0);
-            write_to_bank(cx, &mut own.banks, &entry);
-        }
-        own.evicted.clear();
-        self.storage.set_used(cx.cycle, warp.slot, 0);
-    }
-
     fn end_warp(&mut self, cx: &mut Cx<'_>, warp_slot: usize) {
-        // The registers of an ended warp are not read again: dirty lanes are dropped.
-        let entries = self.warps[warp_slot].entries.drain(..);
-        self.counts.bypassed_register_writes += entries.filter(|entry| entry.dirty != 0).count() as u64;
+        self.warps[warp_slot] = None;
         self.storage.set_used(cx.cycle, warp_slot, 0);
     }
 
     fn describe(&self) -> String {
-        let held: usize = self.warps.iter().map(|warp| warp.entries.len()).sum();
-        format!("{held} registers in the cache")
+        format!("{} latches hold a result", self.warps.iter().flatten().count())
     }
 }

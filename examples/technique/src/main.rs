@@ -1,4 +1,4 @@
-//! A `timing` with one more technique: `timing-rfc replay app.wtrace --tech rfc`.
+//! A `timing` with one more technique: `timing-latch replay app.wtrace --tech latch`.
 
 use std::process::ExitCode;
 

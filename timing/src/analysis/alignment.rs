@@ -100,7 +100,7 @@ impl Search<'_> {
             }
             // Of a cycle's two directions, the one whose second register is the lower is counted.
             let closes = next == start && second.is_some_and(|second| second < end) && self.path.len() >= 2;
-            if closes && self.path.len() % 2 == 0 {
+            if closes && self.path.len().is_multiple_of(2) {
                 let mut cycle = self.path.clone();
                 cycle.push(edge);
                 self.found.push(cycle);

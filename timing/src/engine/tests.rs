@@ -103,6 +103,7 @@ const TECHNIQUES: &[&[&str]] = &[
     &[],
     &["bow"],
     &["bow-wr"],
+    &["rfc"],
     &["corf"],
     &["corf++"],
     &["packing", "rf-virtualization"],

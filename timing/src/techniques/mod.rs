@@ -14,6 +14,7 @@ mod hook_tests;
 pub(crate) mod null;
 #[cfg(test)]
 mod pipeline_tests;
+pub(crate) mod rfc;
 pub(crate) mod srf;
 mod stack;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub const BUILT_IN: &[Registration] = &[
     null::REGISTRATION,
     bow::REGISTRATION,
     bow_wr::REGISTRATION,
+    rfc::REGISTRATION,
     corf::variants::PACKING,
     corf::variants::VIRTUALIZATION,
     corf::variants::BOTH,

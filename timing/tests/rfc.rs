@@ -1,7 +1,6 @@
-//! Tests of this crate's command line: the technique appears in all outputs, its values are checked, and
-//! without its mechanism the replay equals the baseline.
+//! Tests of the register file cache on the command line: its values are checked, its accounts balance, and without its
+//! mechanism the replay equals the baseline.
 
-#[path = "../../../timing/tests/common/mod.rs"]
 mod common;
 
 use common::{Item, Launch};
@@ -10,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 fn timing(arguments: &[&str], folder: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_timing-rfc"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_timing"));
     command.args(arguments).current_dir(folder).output().expect("the binary runs")
 }
 
@@ -42,7 +41,7 @@ fn number(value: &Value, path: &str) -> u64 {
 }
 
 #[test]
-fn what_the_crate_declares_is_listed() {
+fn what_it_declares_is_listed() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let all = text(&timing(&["list"], folder.path()));
     assert!(all.contains("rfc") && all.contains("bow-wr"), "{all}");
@@ -71,7 +70,7 @@ fn results_come_from_the_cache_and_every_account_balances() {
 }
 
 #[test]
-fn what_the_crate_counts_is_sampled_and_on_the_timeline() {
+fn what_it_counts_is_sampled_and_on_the_timeline() {
     let folder = recorded();
     let two_level = ["--set", "scheduler.policy=two_level", "--set", "scheduler.two_level_active_warps=4"];
     let with = |more: &[&str]| {

@@ -89,7 +89,7 @@ fn bad_settings_are_refused_and_good_ones_compose() {
     let (code, message) = with(&["--tech", "latch", "--set", "technique.latch.read_ports=17"]);
     assert_eq!(code, Some(1));
     assert!(message.contains("[technique.latch]: `read_ports`: 17 is refused"), "{message}");
-    let (code, table) = with(&["--tech", "bow,latch"]);
+    let (code, table) = with(&["--tech", "corf,latch"]);
     assert_eq!(code, Some(0), "{table}");
-    assert!(table.contains("latch: supplied %") && table.contains("bow: supplied %"), "{table}");
+    assert!(table.contains("latch: supplied %") && table.contains("corf: opportunities"), "{table}");
 }

@@ -272,8 +272,14 @@ impl Stack {
         inst: &InstView<'_>,
         operands: &mut [OperandRead],
     ) -> Result<(), Box<ValueMismatch>> {
-        let mut asked = self.members.iter_mut().filter(|member| member.hooks.collect);
-        asked.try_for_each(|m| m.with(at, |technique, cx| technique.collect(cx, warp, inst, operands)))
+        let several = self.members.len() > 1;
+        for member in self.members.iter_mut().filter(|member| member.hooks.collect) {
+            member.with(at, |technique, cx| technique.collect(cx, warp, inst, operands))?;
+            if several {
+                OperandRead::mark_leaders(operands);
+            }
+        }
+        Ok(())
     }
 
     /// Cycles before the unit takes the next instruction.

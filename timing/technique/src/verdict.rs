@@ -30,6 +30,8 @@ pub struct OperandRead {
     pub reg: u8,
     /// On entry the bank without techniques; techniques replace it.
     pub from: ReadFrom,
+    /// Whether an earlier technique lets another operand come with this one, which then has to come from its bank.
+    leads: bool,
 }
 
 impl OperandRead {
@@ -37,14 +39,25 @@ impl OperandRead {
     #[must_use]
     #[inline]
     pub fn from_bank(reg: u8, bank: u8) -> OperandRead {
-        OperandRead { reg, from: ReadFrom::Bank(bank) }
+        OperandRead { reg, from: ReadFrom::Bank(bank), leads: false }
     }
 
-    /// Whether it comes from a bank, with an access of its own.
+    /// Whether it comes from a bank, with an access of its own that no other operand shares: a technique may supply it.
     #[must_use]
     #[inline]
     pub fn is_from_bank(&self) -> bool {
-        matches!(self.from, ReadFrom::Bank(_) | ReadFrom::BankBehind(..))
+        !self.leads && matches!(self.from, ReadFrom::Bank(_) | ReadFrom::BankBehind(..))
+    }
+
+    /// Marks the operands with which others come.
+    pub fn mark_leaders(operands: &mut [OperandRead]) {
+        for position in 0..operands.len() {
+            if let ReadFrom::With(leader, _) = operands[position].from
+                && let Some(leader) = operands.get_mut(usize::from(leader))
+            {
+                leader.leads = true;
+            }
+        }
     }
 }
 

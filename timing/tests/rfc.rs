@@ -144,6 +144,15 @@ fn bad_settings_are_refused_and_good_ones_compose() {
         message.contains("`bow-wr` and `rfc` contradict each other: both decide when results"),
         "{message}"
     );
+    let (code, table) = with(&["--tech", "rfc", "--ideal", "--config", "gtx480"]);
+    assert_eq!(code, Some(0), "{table}");
+    assert!(table.contains("rfc (ideal)"), "{table}");
+    let (code, message) = with(&["--ideal"]);
+    assert_eq!(code, Some(1), "{message}");
+    assert!(message.contains("--tech"), "{message}");
+    let (code, message) = with(&["--tech", "null", "--ideal"]);
+    assert_eq!(code, Some(1), "{message}");
+    assert!(message.contains("unknown key `ideal`"), "{message}");
     let (code, table) = with(&["--tech", "bow,rfc"]);
     assert_eq!(code, Some(0), "{table}");
     assert!(table.contains("rfc: supplied %") && table.contains("bow: supplied %"), "{table}");

@@ -4,7 +4,7 @@ use super::error::CliError;
 use super::left_out::LeftOut;
 use super::output;
 use super::progress::LateBar;
-use super::shared::ReplayArguments;
+use super::shared::{ReplayArguments, TechniqueArguments};
 use crate::config::GpuConfig;
 use crate::engine::Progress;
 use crate::observe::ViewOptions;
@@ -22,6 +22,7 @@ use trace_format::reader::Trace;
 #[command(after_help = "Examples:\n  timing replay matmul.wtrace\n  \
     timing replay matmul.wtrace --config gtx480 --tech bow,corf --json result.json\n  \
     timing replay *.wtrace --set scheduler.policy=lrr --set technique.bow.window=2 --threads 2\n  \
+    timing replay matmul.wtrace --tech corf++ --ideal\n  \
     timing replay bfs.wtrace --kernels expand --launches 3-10,12\n  \
     timing replay matmul.wtrace --timeline out.json --window 5000-8000 --sms 0\n  \
     timing replay matmul.wtrace --interval 1000 --series out.csv --columns ipc,dram_bytes\n\n\
@@ -35,9 +36,8 @@ pub(super) struct Arguments {
     /// Traces to replay.
     #[arg(required = true)]
     traces: Vec<PathBuf>,
-    /// Techniques to switch on, separated by commas; `timing list` shows all.
-    #[arg(long, value_delimiter = ',', value_name = "A,B")]
-    tech: Vec<String>,
+    #[command(flatten)]
+    techniques: TechniqueArguments,
     #[command(flatten)]
     replayed: ReplayArguments,
     /// Runs kernels of different streams together where the order of the streams allows it.
@@ -71,11 +71,11 @@ struct Outcome {
 }
 
 pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
-    let loaded = arguments.replayed.load()?;
+    let loaded = arguments.techniques.load(&arguments.replayed)?;
     let config = &loaded.config;
     let energy = EnergyTable::load(&config.energy).map_err(CliError)?;
     energy.check(catalogue.infos()).map_err(CliError)?;
-    let techniques = catalogue.select(&arguments.tech, config)?;
+    let techniques = catalogue.select(&arguments.techniques.tech, config)?;
     let threads = arguments.replayed.threads();
     let selection = arguments.replayed.selection()?;
     let view = arguments.views.check(arguments.traces.len(), config, &techniques)?;
@@ -112,7 +112,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
         let technique = if techniques.is_empty() {
             None
         } else {
-            Some(run(&techniques, &arguments.tech.join(","), view.clone())?)
+            Some(run(&techniques, &arguments.techniques.words(), view.clone())?)
         };
         let path = path.display().to_string();
         Ok((trace, Outcome { label: label.clone(), path, plain, technique }))
@@ -124,7 +124,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
             outcomes.push(outcome);
         }
     }
-    let word = arguments.tech.join(",");
+    let word = arguments.techniques.words();
     let files = [&arguments.json, &arguments.csv].map(Option::as_deref).into_iter();
     if !files.chain(arguments.views.files()).any(output::is_stdout) {
         for outcome in &outcomes {
@@ -132,7 +132,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
         }
     }
     if let Some(path) = &arguments.json {
-        let mut value = to_json(&outcomes, config, &arguments.tech, &energy);
+        let mut value = to_json(&outcomes, config, &arguments.techniques.tech, &energy);
         arguments.views.add_series(&mut value, outcomes.iter().map(Outcome::shown))?;
         left_out.add_to(&mut value);
         output::write_file(path, &format!("{value:#}\n"))?;

@@ -24,11 +24,6 @@ pub(super) struct ReplayArguments {
 }
 
 impl ReplayArguments {
-    /// The configuration, with the origin of its values.
-    pub(super) fn load(&self) -> Result<Loaded, ConfigError> {
-        load(&self.config, &self.set)
-    }
-
     /// The launches.
     pub(super) fn selection(&self) -> Result<Selection, String> {
         Selection::parse(self.kernels.as_deref(), self.launches.as_deref())
@@ -37,6 +32,33 @@ impl ReplayArguments {
     /// Threads to work with.
     pub(super) fn threads(&self) -> usize {
         self.threads.count()
+    }
+}
+
+/// The techniques of a replay.
+#[derive(Args, Debug)]
+pub(super) struct TechniqueArguments {
+    /// Techniques to switch on, separated by commas; `timing list` shows all.
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    pub tech: Vec<String>,
+    /// Replays the techniques without limits, as the most that they could gain: `technique.NAME.ideal=true` for each;
+    /// `timing list NAME` says what that is.
+    #[arg(long, requires = "tech")]
+    pub ideal: bool,
+}
+
+impl TechniqueArguments {
+    /// The configuration for these techniques, with the origin of its values.
+    pub(super) fn load(&self, replayed: &ReplayArguments) -> Result<Loaded, ConfigError> {
+        let ideal =
+            self.tech.iter().filter(|_| self.ideal).map(|name| format!("technique.{name}.ideal=true"));
+        let set: Vec<String> = replayed.set.iter().cloned().chain(ideal).collect();
+        load(&replayed.config, &set)
+    }
+
+    /// The words that name them.
+    pub(super) fn words(&self) -> String {
+        self.tech.join(",") + if self.ideal { " (ideal)" } else { "" }
     }
 }
 

@@ -4,7 +4,7 @@ use super::error::CliError;
 use super::left_out::LeftOut;
 use super::output;
 use super::progress::LateBar;
-use super::shared::ReplayArguments;
+use super::shared::{ReplayArguments, TechniqueArguments};
 use crate::engine::Progress;
 use crate::replay::{Replay, ReplayOptions, replay};
 use crate::techniques::Catalogue;
@@ -23,9 +23,8 @@ pub(super) struct WhyArguments {
     /// Traces to look at.
     #[arg(required = true)]
     traces: Vec<PathBuf>,
-    /// Techniques to switch on, separated by commas.
-    #[arg(long, value_delimiter = ',', value_name = "A,B")]
-    tech: Vec<String>,
+    #[command(flatten)]
+    techniques: TechniqueArguments,
     #[command(flatten)]
     replayed: ReplayArguments,
     /// Writes the diagnosis as JSON; `-` for stdout.
@@ -34,8 +33,8 @@ pub(super) struct WhyArguments {
 }
 
 pub(super) fn run(arguments: &WhyArguments, catalogue: &Catalogue) -> Result<(), CliError> {
-    let config = arguments.replayed.load()?.config;
-    let techniques = catalogue.select(&arguments.tech, &config)?;
+    let config = arguments.techniques.load(&arguments.replayed)?.config;
+    let techniques = catalogue.select(&arguments.techniques.tech, &config)?;
     let selection = arguments.replayed.selection()?;
     let to_stdout = output::is_stdout(arguments.json.as_deref());
     output::check(arguments.json.as_deref())?;
@@ -70,7 +69,7 @@ pub(super) fn run(arguments: &WhyArguments, catalogue: &Catalogue) -> Result<(),
         let mut value = json!({
             "schema": "warplab-why/1",
             "config": config.name,
-            "techniques": arguments.tech,
+            "techniques": arguments.techniques.tech,
             "traces": traces,
         });
         left_out.add_to(&mut value);

@@ -298,6 +298,41 @@ fn one_bank_per_warp_turns_conflicts_into_shared_reads() {
 }
 
 #[test]
+fn without_limits_no_technique_supplies_less() {
+    for (gpu, name) in [
+        ("titanx-pascal", "bow"),
+        ("titanx-pascal", "bow-wr"),
+        ("gtx480", "rfc"),
+        ("gtx480", "corf"),
+        ("gtx480", "corf++"),
+        ("gtx480", "srf"),
+    ] {
+        let of = |ideal: bool| {
+            let stats = busy().run(gpu, &[&format!("technique.{name}.ideal={ideal}")], &[name]);
+            balance(&stats);
+            stats
+        };
+        let (real, ideal) = (of(false), of(true));
+        let supplied = |stats: &Stats| stats.techniques[0].ledger.supplied;
+        assert!(supplied(&ideal) >= supplied(&real), "{name}: {} of {}", supplied(&ideal), supplied(&real));
+        assert!(ideal.counters.rf_reads <= real.counters.rf_reads, "{name}");
+        assert!(ideal.counters.rf_writes <= real.counters.rf_writes, "{name}");
+        assert_eq!(ideal.stalls.get(crate::stats::Stall::Technique), 0, "{name}");
+        let off = busy().run(
+            gpu,
+            &[&format!("technique.{name}.ideal=true"), &format!("technique.{name}.mechanism=false")],
+            &[name],
+        );
+        assert_eq!(supplied(&off), 0, "{name}");
+    }
+    let physical = |ideal: bool| {
+        let stats = busy().run("gtx480", &[&format!("technique.packing.ideal={ideal}")], &["packing"]);
+        stats.of_techniques("physical_register_cycles")
+    };
+    assert!(physical(true) <= physical(false));
+}
+
+#[test]
 fn statistics_do_not_depend_on_the_number_of_threads() {
     let config = crate::config::load("titanx-pascal", &[]).expect("built in").config;
     let of = |threads| busy().run_on(&config, &["bow", "corf"], threads).expect("replays").counters.values();

@@ -27,6 +27,8 @@ params! {
         machine_collectors: bool = true;
         /// Whether operands are forwarded; if false, the collectors exist but forward nothing.
         mechanism: bool = true;
+        /// Whether the window never ends and every register has an entry, with as many ports as are asked for.
+        ideal: bool = false;
     }
 }
 
@@ -72,6 +74,9 @@ pub(crate) const INFO: TechniqueInfo = TechniqueInfo::new("", "", "")
     .with_losses("a source register of an instruction", Lost::DECLARED)
     .with_storage(&[StorageInfo::new("boc", "the bypassing operand collectors", "technique_storage")]);
 
+/// Registers that an instruction can name.
+const REGISTERS: u32 = 255;
+
 /// Bits of an entry: a warp register, its number, and a valid bit.
 const ENTRY_BITS: u32 = 32 * 32 + 8 + 1;
 
@@ -89,6 +94,8 @@ struct Warp {
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
     params: Params,
+    /// Instructions for which an access keeps a register, the accessing one included.
+    reach: u32,
     entries: u32,
     pub collectors: Vec<Boc>,
     warps: Vec<Warp>,
@@ -99,11 +106,15 @@ pub(crate) struct Window {
 impl Window {
     /// A window that is not yet prepared for a kernel.
     pub(crate) fn new(params: Params) -> Window {
-        let entries = if params.entries == 0 { 4 * params.window } else { params.entries };
-        let shape = Shape::new(0, entries, ENTRY_BITS).with_ports(params.ports, 0);
+        let (reach, entries, ports) = match params {
+            Params { ideal: true, .. } => (u32::MAX, REGISTERS, REGISTERS),
+            Params { window, entries: 0, ports, .. } => (window, 4 * window, ports),
+            Params { window, entries, ports, .. } => (window, entries, ports),
+        };
+        let shape = Shape::new(0, entries, ENTRY_BITS).with_ports(ports, 0);
         let storage = Storage::new(shape);
         let (collectors, warps) = (Vec::new(), Vec::new());
-        Window { params, entries, collectors, warps, storage, counts: Counts::default() }
+        Window { params, reach, entries, collectors, warps, storage, counts: Counts::default() }
     }
 
     /// Instructions of the window.
@@ -114,7 +125,7 @@ impl Window {
     /// Creates one collector per warp, and requests the hooks that a window needs.
     pub(crate) fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) {
         let warps = launch.config.sm.max_warps;
-        self.collectors = vec![Boc::new(self.params.window, self.entries); warps as usize];
+        self.collectors = vec![Boc::new(self.reach, self.entries); warps as usize];
         let warp = Warp { pinned: Vec::new(), evicted_until: Box::new([0; 256]), accounted: 0 };
         self.warps = vec![warp; warps as usize];
         self.storage = Storage::new(self.storage.shape().with_banks(warps));
@@ -220,7 +231,7 @@ impl Window {
     /// pinned is evicted and passed to `left`.
     pub(crate) fn hold(&mut self, warp: &WarpView<'_>, reg: u8, left: impl FnOnce(&Entry)) -> &mut Entry {
         let boc = &mut self.collectors[warp.slot];
-        let (window, counts) = (u64::from(self.params.window), &mut self.counts);
+        let (window, counts) = (u64::from(self.reach), &mut self.counts);
         let evicted_until = &mut self.warps[warp.slot].evicted_until;
         boc.entry(reg, warp.issued, |entry| {
             counts.boc_evictions += 1;

@@ -39,6 +39,9 @@ params! {
         /// Whether operands are forwarded and results held back; if false, the collectors exist but do
         /// neither.
         mechanism: bool = true;
+        /// Whether the window never ends and every register has an entry, with as many ports as are asked for; results
+        /// then need no hints.
+        ideal: bool = false;
     }
 }
 
@@ -119,8 +122,8 @@ impl BowWr {
     /// Reads `[technique.bow-wr]`.
     pub(super) fn new(section: &toml::Table) -> Result<BowWr, String> {
         let params = Params::read(section)?;
-        let Params { window, entries, ports, machine_collectors, mechanism, .. } = params;
-        let shared = window::Params { window, entries, ports, machine_collectors, mechanism };
+        let Params { window, entries, ports, machine_collectors, mechanism, ideal, .. } = params;
+        let shared = window::Params { window, entries, ports, machine_collectors, mechanism, ideal };
         Ok(BowWr {
             params,
             window: Window::new(shared),
@@ -163,7 +166,7 @@ impl Technique for BowWr {
     fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) -> Result<(), String> {
         let program = launch.program;
         let mut padded = vec![[Destination::BOTH; MAX_DST]; program.insts.len()];
-        if self.params.hints {
+        if self.params.hints && !self.params.ideal {
             let known = destinations(&program.kernel, &program.kernel.flow(), self.window.instructions());
             for (padded, known) in padded.iter_mut().zip(known) {
                 padded[..known.len()].copy_from_slice(&known);

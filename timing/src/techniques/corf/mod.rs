@@ -29,6 +29,7 @@ use crate::analysis::release::Release;
 use crate::program::MAX_SRC;
 use crate::source::Row;
 use death::Deaths;
+use packing::SLICES;
 use physical::{Allocation, PhysicalFile};
 use rename::{Buddies, Hints, Lookup, Mapping, Packing, Renaming};
 use warplab_technique::{causes, counts};
@@ -92,6 +93,8 @@ enum Sharing {
     OneEntry,
     /// Of slices in one bank that do not overlap.
     OneBank,
+    /// Of any two registers whose values fit one register.
+    WhatFits,
 }
 
 /// What distinguishes the techniques.
@@ -349,6 +352,7 @@ impl Corf {
                 Sharing::OneBank => {
                     other.bank == found.bank && other.slices.mask() & found.slices.mask() == 0
                 }
+                Sharing::WhatFits => other.slices.count() + found.slices.count() <= SLICES,
             };
             let shared = alone.iter_mut().enumerate().find(|(_, other)| other.as_ref().is_some_and(fits));
             match shared {

@@ -6,6 +6,8 @@ use super::{Corf, Counts, Lost, Settings, Sharing, Wanted};
 use crate::techniques::{Claim, ParamInfo, Params as _, Registration, StorageInfo, TechniqueInfo, params};
 use warplab_technique::declare::Cause;
 
+/// More lookups than a bank of the table is ever asked for in a cycle.
+const UNLIMITED: u32 = 1024;
 /// What all of them decide alone.
 const CLAIMS: &[Claim] = &[Claim::RegisterMapping, Claim::ResultDestination];
 /// What those that combine reads could gain.
@@ -54,6 +56,9 @@ params! {
         /// Whether two operands of one physical register share an access; if false, registers are only
         /// packed.
         mechanism: bool = true;
+        /// Whether any two operands share an access whose values fit one register, wherever they lie, and the renaming table
+        /// has as many ports as are asked for.
+        ideal: bool = false;
     }
 }
 
@@ -79,11 +84,11 @@ pub(super) fn corf(section: &toml::Table) -> Result<Corf, String> {
         packing: Packing { packs: true, shrinks: params.shrink },
         allocation: allocation(params.allocation),
         releases: params.virtualization,
-        sharing: Sharing::OneEntry,
+        sharing: if params.ideal { Sharing::WhatFits } else { Sharing::OneEntry },
         shares: params.mechanism,
         gates: params.power_gating,
         renaming_cycles: params.renaming_cycles,
-        table_ports: params.table_ports,
+        table_ports: if params.ideal { UNLIMITED } else { params.table_ports },
     };
     Ok(Corf::new(&CORF_INFO, params.values(), settings))
 }
@@ -121,6 +126,9 @@ params! {
         power_gating: bool = true;
         /// Whether operands in slices that do not overlap share an access; if false, registers are only packed.
         mechanism: bool = true;
+        /// Whether any two operands share an access whose values fit one register, wherever they lie, and the renaming table
+        /// has as many ports as are asked for.
+        ideal: bool = false;
     }
 }
 
@@ -146,11 +154,11 @@ pub(super) fn corf_plus(section: &toml::Table) -> Result<Corf, String> {
         packing: Packing { packs: true, shrinks: params.shrink },
         allocation: if params.warp_bank { Allocation::WarpBank } else { Allocation::SideAtHome },
         releases: params.virtualization,
-        sharing: Sharing::OneBank,
+        sharing: if params.ideal { Sharing::WhatFits } else { Sharing::OneBank },
         shares: params.mechanism,
         gates: params.power_gating,
         renaming_cycles: params.renaming_cycles,
-        table_ports: params.table_ports,
+        table_ports: if params.ideal { UNLIMITED } else { params.table_ports },
     };
     Ok(Corf::new(&PLUS_INFO, params.values(), settings))
 }
@@ -171,6 +179,9 @@ params! {
         power_gating: bool = true;
         /// Whether a value takes only the slices that it needs; if false, a whole physical register.
         mechanism: bool = true;
+        /// Whether values always have exactly the slices that they need, and the renaming table as many ports as are asked
+        /// for.
+        ideal: bool = false;
     }
 }
 
@@ -192,14 +203,14 @@ pub(super) fn packing(section: &toml::Table, releases: bool) -> Result<Corf, Str
         wanted: Wanted::Nothing,
         registers_per_instruction: 1,
         unknown_trips: 1,
-        packing: Packing { packs: params.mechanism, shrinks: params.shrink },
+        packing: Packing { packs: params.mechanism, shrinks: params.shrink || params.ideal },
         allocation: allocation(params.allocation),
         releases: releases && params.mechanism,
         sharing: Sharing::Never,
         shares: false,
         gates: params.power_gating,
         renaming_cycles: params.renaming_cycles,
-        table_ports: params.table_ports,
+        table_ports: if params.ideal { UNLIMITED } else { params.table_ports },
     };
     let info = if releases { &BOTH_INFO } else { &PACKING_INFO };
     Ok(Corf::new(info, params.values(), settings))
@@ -230,6 +241,8 @@ params! {
         power_gating: bool = true;
         /// Whether registers are released when they are no longer live.
         mechanism: bool = true;
+        /// Whether the renaming table has as many ports as are asked for.
+        ideal: bool = false;
     }
 }
 
@@ -258,7 +271,7 @@ pub(super) fn virtualization(section: &toml::Table) -> Result<Corf, String> {
         shares: false,
         gates: params.power_gating,
         renaming_cycles: params.renaming_cycles,
-        table_ports: params.table_ports,
+        table_ports: if params.ideal { UNLIMITED } else { params.table_ports },
     };
     Ok(Corf::new(&VIRTUALIZATION_INFO, params.values(), settings))
 }

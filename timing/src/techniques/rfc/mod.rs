@@ -28,6 +28,8 @@ params! {
         allocate_on_read: bool = false;
         /// Whether the cache is used; if false, the hardware exists, but every access goes to the banks.
         mechanism: bool = true;
+        /// Whether every register has an entry, with as many ports as are asked for.
+        ideal: bool = false;
     }
 }
 
@@ -73,6 +75,9 @@ const INFO: TechniqueInfo = TechniqueInfo::new(
 .with_storage(&[StorageInfo::new("rfc", "the register file cache", "technique_storage")
     .with_price(Price::new(6.0, "an estimate: a few entries, as BOW's collector of 12 at 2.72 pJ"))]);
 
+/// Registers that an instruction can name.
+const REGISTERS: u32 = 255;
+
 /// Bits of an entry: a warp register, its number, and masks of its held and dirty lanes.
 const ENTRY_BITS: u32 = 32 * 32 + 8 + 32 + 32;
 
@@ -109,7 +114,10 @@ struct Rfc {
 }
 
 impl Rfc {
-    fn new(params: Params) -> Rfc {
+    fn new(mut params: Params) -> Rfc {
+        if params.ideal {
+            (params.entries, params.read_ports, params.write_ports) = (REGISTERS, REGISTERS, REGISTERS);
+        }
         let shape = Shape::new(0, params.entries, ENTRY_BITS)
             .with_ports(params.read_ports, params.write_ports)
             .with_latency(params.latency_cycles);

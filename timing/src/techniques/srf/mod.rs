@@ -37,6 +37,8 @@ params! {
         fast_issue: bool = true;
         /// Whether results are kept in scalar registers; if false, the hardware exists and nothing uses it.
         mechanism: bool = true;
+        /// Whether there is a scalar register for every vector register, with as many ports as are asked for.
+        ideal: bool = false;
     }
 }
 
@@ -137,7 +139,11 @@ fn reads_thread(op: Op) -> bool {
 impl Srf {
     /// Reads `[technique.srf]`.
     fn new(section: &toml::Table) -> Result<Srf, String> {
-        let params = Params::read(section)?;
+        let mut params = Params::read(section)?;
+        if params.ideal {
+            // More than any SM has vector registers, and than one cycle has accesses.
+            (params.entries, params.read_ports, params.write_ports) = (65536, 256, 256);
+        }
         let Params { entries, read_ports, write_ports, latency_cycles, .. } = params;
         let shape =
             Shape::new(1, entries, 32).with_ports(read_ports, write_ports).with_latency(latency_cycles);

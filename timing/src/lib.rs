@@ -25,6 +25,7 @@ pub mod config;
 pub mod correlate;
 mod engine;
 mod error;
+pub mod explore;
 mod memory;
 pub mod observe;
 mod policy;

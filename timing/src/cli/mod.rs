@@ -6,6 +6,7 @@ mod compare;
 mod config;
 mod correlate;
 mod error;
+mod explore;
 mod left_out;
 mod list;
 mod output;
@@ -44,6 +45,8 @@ enum Command {
     /// Writes a page with studies, replays and techniques compared with the baseline, and its data and
     /// figures as files.
     Report(report::Arguments),
+    /// Replays many settings and techniques, and marks those that no other one beats.
+    Explore(explore::Arguments),
     /// Reproduces the figures of papers: records their programs, measures, and puts ours beside the paper's.
     Reproduce(reproduce::Arguments),
     /// Compares two JSON results.
@@ -94,6 +97,7 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
         Command::Why(arguments) => done(why::run(arguments, &catalogue)),
         Command::Study(arguments) => done(study::run(arguments)),
         Command::Report(arguments) => done(report::run(arguments, &catalogue)),
+        Command::Explore(arguments) => done(explore::run(arguments, &catalogue)),
         Command::Reproduce(arguments) => done(reproduce::run(arguments, &catalogue)),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Correlate(arguments) => correlate::run(arguments),

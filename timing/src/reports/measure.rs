@@ -11,9 +11,6 @@ use crate::stats::{EnergyTable, Stats};
 use crate::techniques::{Catalogue, TechniqueInfo, Techniques};
 use trace_format::reader::Trace;
 
-/// Energy components of the register file: its banks, and the structures of techniques that replace them.
-const RF_COMPONENTS: [&str; 3] = ["register_file", "technique_storage", "technique_logic"];
-
 /// Maximum number of instructions and slots recorded for the hot spots of a trace, which bounds memory to
 /// about 100 MB.
 const MOST_RECORDS: usize = 1_000_000;
@@ -95,8 +92,7 @@ impl Lab {
     /// Energy of the register file and of the structures that techniques add, in pJ.
     #[must_use]
     pub fn rf_energy_pj(&self, stats: &Stats) -> f64 {
-        let parts = self.energy.apply(stats);
-        parts.iter().filter(|(name, _)| RF_COMPONENTS.contains(name)).map(|(_, pj)| pj).sum()
+        self.energy.register_file_pj(stats)
     }
 
     /// Replays a trace with every variant.

@@ -34,6 +34,9 @@ pub struct Price {
     pub source: String,
 }
 
+/// Energy components of the register file: its banks, and the structures of techniques that replace them.
+const REGISTER_FILE: [&str; 3] = ["register_file", "technique_storage", "technique_logic"];
+
 impl EnergyTable {
     /// Loads a built-in table by name, or a file by path.
     ///
@@ -99,6 +102,13 @@ impl EnergyTable {
             }
             None => Ok(()),
         }
+    }
+
+    /// Energy of the register file's accesses and of the structures that techniques add, in pJ.
+    #[must_use]
+    pub fn register_file_pj(&self, stats: &Stats) -> f64 {
+        let parts = self.apply(stats);
+        parts.iter().filter(|(name, _)| REGISTER_FILE.contains(name)).map(|(_, pj)| pj).sum()
     }
 
     /// Energy by component in pJ, components in the order of the counters, those of techniques last.

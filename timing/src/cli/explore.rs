@@ -1,0 +1,127 @@
+//! `timing explore`: techniques and settings over the same traces, and those that no other one beats.
+
+use super::error::CliError;
+use super::left_out::LeftOut;
+use super::output;
+use super::progress::LateBar;
+use super::shared::ReplayArguments;
+use crate::explore::{self, Explored, Space, Vary};
+use crate::reports::unique_labels;
+use crate::techniques::Catalogue;
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Arguments of `timing explore`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  \
+    timing explore *.wtrace --tech bow --vary technique.bow.window=2,3,4 --vary technique.bow.entries=6,12\n  \
+    timing explore *.wtrace --tech bow --tech corf --tech corf++ --pairs --config gtx480\n  \
+    timing explore *.wtrace --vary collectors.ports=1,2,3 --vary register_file.banks=16,32 -o explored\n\n\
+    A key of a technique varies where the technique is on; other keys vary everywhere. Speed and energy are geometric \
+    means over the traces, beside the plain machine; storage is what the techniques add to an SM. On the front are the \
+    points that no other one equals in all three and beats in one. Written with -o are DIR/index.html, DIR/data.json, and \
+    tables and the chart as CSV, Parquet, SVG and PNG.")]
+pub(super) struct Arguments {
+    /// Traces to replay.
+    #[arg(required = true)]
+    traces: Vec<PathBuf>,
+    /// Techniques of a point, such as bow,corf; may be repeated for further points.
+    #[arg(long, value_name = "A,B")]
+    tech: Vec<String>,
+    /// Also combines each two of the named techniques that do not contradict each other.
+    #[arg(long, requires = "tech")]
+    pairs: bool,
+    /// A key of the configuration and its values; may be repeated, and all combinations are replayed.
+    #[arg(long, value_name = "KEY=V1,V2")]
+    vary: Vec<String>,
+    #[command(flatten)]
+    replayed: ReplayArguments,
+    /// Folder for a page with the chart, and for all data; created if needed.
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Writes the points as JSON; `-` for stdout.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
+    let replayed = &arguments.replayed;
+    let words = |list: &String| list.split(',').map(|word| word.trim().to_owned()).collect();
+    let vary = arguments.vary.iter().map(|text| Vary::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let space =
+        Space { techniques: arguments.tech.iter().map(words).collect(), pairs: arguments.pairs, vary };
+    let points = space.points(&replayed.config, &replayed.set, catalogue)?;
+    let selection = replayed.selection()?;
+    output::check(arguments.json.as_deref())?;
+    arguments.output.as_deref().map_or(Ok(()), output::check_folder)?;
+    let mut left_out = LeftOut::of(arguments.traces.len());
+    let mut traces = Vec::new();
+    for (path, label) in arguments.traces.iter().zip(unique_labels(&arguments.traces)) {
+        traces.extend(left_out.unless(path, output::open_trace(path))?.map(|trace| (label, trace)));
+    }
+    let bar = LateBar::new(format!("{} points", points.len()));
+    let started = Instant::now();
+    let progress = |done: usize, of: usize| {
+        let left = started.elapsed().as_secs_f64() / done as f64 * (of - done) as f64;
+        bar.update(done as u64, of as u64, &format!("{done} of {of} replays, about {left:.0} s left"));
+    };
+    let machine = (replayed.config.as_str(), &replayed.set[..]);
+    let explored =
+        explore::explore(machine, &points, &traces, &selection, catalogue, replayed.threads(), &progress)?;
+    drop(bar);
+    if !output::is_stdout(arguments.json.as_deref()) {
+        output::print(&format!("{}\n", explore::table(&explored).to_text()))?;
+    }
+    let labels: Vec<String> = traces.into_iter().map(|(label, _)| label).collect();
+    if let Some(folder) = &arguments.output {
+        let about = [
+            ("Machine", replayed.config.clone()),
+            ("Traces", labels.join(", ")),
+            ("Points", points.len().to_string()),
+        ];
+        let written = explore::page(&explored, &labels, &about).write(folder)?;
+        output::print(&format!("{}\n{}\n", written.html.display(), written.json.display()))?;
+    }
+    if let Some(path) = &arguments.json {
+        let mut value = to_json(&explored, &labels);
+        value["config"] = json!(replayed.config);
+        left_out.add_to(&mut value);
+        output::write_file(path, &(serde_json::to_string_pretty(&value)? + "\n"))?;
+    }
+    let mut failed = 0;
+    for one in &explored {
+        if let Err(why) = &one.score {
+            eprintln!("error: {} is left out: {why}", one.point.label);
+            failed += 1;
+        }
+    }
+    match failed {
+        0 => left_out.verdict(),
+        1 => Err("one point is left out".into()),
+        many => Err(CliError(format!("{many} points are left out"))),
+    }
+}
+
+fn to_json(explored: &[Explored], traces: &[String]) -> Value {
+    let (marks, plain) = explore::marks(explored);
+    let point = |(one, mark): (&Explored, &Option<bool>)| {
+        let mut value =
+            json!({ "label": one.point.label, "techniques": one.point.tech, "set": one.point.set });
+        match &one.score {
+            Ok(score) => {
+                value["ipc_ratio"] = json!(score.speed);
+                value["rf_energy_ratio"] = json!(score.energy);
+                value["storage_bits_per_sm"] = json!(score.storage_bits);
+                value["front"] = json!(mark);
+                value["ipc_ratio_by_trace"] =
+                    traces.iter().cloned().zip(one.speeds.iter().map(|s| json!(s))).collect();
+            }
+            Err(why) => value["left_out"] = json!(why),
+        }
+        value
+    };
+    let points: Vec<Value> = explored.iter().zip(&marks).map(point).collect();
+    json!({ "schema": "warplab-explore/1", "points": points, "plain_on_front": plain })
+}

@@ -1,0 +1,106 @@
+//! Tests of `timing explore`: points beside the plain machine, files, mistakes.
+
+mod common;
+
+use common::{Item, Launch};
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn timing(arguments: &[&str], folder: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_timing"));
+    command.args(arguments).current_dir(folder).output().expect("the binary runs")
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// A folder with two traces.
+fn recorded() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, kernel) in [("a", common::mixed("mixed")), ("b", common::arithmetic("chain", 40))] {
+        let launch = Item::Launch(Launch { kernel: 0, stream: 0, blocks: 24, threads: 128 });
+        common::record(&folder.path().join(format!("{name}.wtrace")), &[kernel], &[launch]);
+    }
+    folder
+}
+
+fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", text(output));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn points_are_those_of_replays_and_do_not_depend_on_threads() {
+    let folder = recorded();
+    let explore = |threads: &str| {
+        let vary = ["--vary", "technique.bow.window=2,3", "--vary", "collectors.ports=1,2"];
+        let rest = ["--tech", "bow", "--config", "titanx-pascal", "--threads", threads, "--json", "-"];
+        timing(&[&["explore", "a.wtrace", "b.wtrace"][..], &vary, &rest].concat(), folder.path())
+    };
+    let (one, three) = (explore("1"), explore("3"));
+    assert_eq!(one.stdout, three.stdout);
+    let value = json(&one);
+    let points = value["points"].as_array().expect("points");
+    let labels: Vec<&str> = points.iter().filter_map(|point| point["label"].as_str()).collect();
+    assert_eq!(labels.len(), 6, "{labels:?}");
+    assert_eq!(labels[0], "machine collectors.ports=1");
+    let point =
+        points.iter().find(|point| point["label"] == "bow window=3 collectors.ports=2").expect("the point");
+    let mut product = 1.0;
+    for trace in ["a", "b"] {
+        let file = format!("{trace}.wtrace");
+        let cycles = |more: &[&str]| {
+            let base = ["replay", file.as_str(), "--config", "titanx-pascal", "--json", "-"];
+            let value = json(&timing(&[&base[..], more].concat(), folder.path()));
+            value["cycles"].as_f64().expect("cycles")
+        };
+        let with = ["--tech", "bow", "--set", "collectors.ports=2", "--set", "technique.bow.window=3"];
+        let ratio = cycles(&[]) / cycles(&with);
+        let found = point["ipc_ratio_by_trace"][trace].as_f64().expect("a ratio");
+        assert!((found - ratio).abs() < 1e-12, "{found} {ratio}");
+        product *= ratio;
+    }
+    let mean = point["ipc_ratio"].as_f64().expect("a mean");
+    assert!((mean - f64::sqrt(product)).abs() < 1e-12);
+    assert!(point["storage_bits_per_sm"].as_u64() > Some(0));
+    assert!(points.iter().any(|point| point["front"] == true));
+}
+
+#[test]
+fn a_folder_has_a_page_with_chart_and_tables() {
+    let folder = recorded();
+    let arguments = ["explore", "a.wtrace", "--tech", "bow", "--tech", "corf", "--pairs", "-o", "out"];
+    let output = timing(&arguments, folder.path());
+    assert!(output.status.success(), "{}", text(&output));
+    for word in ["plain machine", "bow+corf", "front"] {
+        assert!(text(&output).contains(word), "{word} is missing in:\n{}", text(&output));
+    }
+    let read = |name: &str| std::fs::read_to_string(folder.path().join("out").join(name)).expect("written");
+    assert!(read("index.html").contains("Pareto front"));
+    assert_eq!(read("csv/points.csv").lines().count(), 5, "a head, the plain machine, three points");
+    assert!(folder.path().join("out/figures/front.svg").is_file());
+}
+
+#[test]
+fn mistakes_are_named_before_the_work_and_bad_traces_are_left_out() {
+    let folder = recorded();
+    std::fs::write(folder.path().join("bad.wtrace"), b"no trace").expect("written");
+    let refused = |arguments: &[&str]| {
+        let output = timing(&[&["explore", "a.wtrace"][..], arguments].concat(), folder.path());
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        text(&output)
+    };
+    assert!(refused(&[]).contains("nothing to explore"));
+    assert!(refused(&["--tech", "bow,bow-wr"]).contains("contradict"));
+    assert!(refused(&["--tech", "bow", "--vary", "technique.bow.windows=2"]).contains("windows"));
+    assert!(refused(&["--tech", "bow", "-o", "a.wtrace/out"]).contains("is a file"));
+    let output = timing(&["explore", "a.wtrace", "bad.wtrace", "--tech", "bow"], folder.path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output).contains("bad.wtrace") && text(&output).contains("plain machine"),
+        "{}",
+        text(&output)
+    );
+}

@@ -13,10 +13,11 @@ use crate::sm::{Machine, Shape};
 use crate::source::{LaunchSource, MemAccess, Plain, Row, SourceError, Step, Upcoming, WarpStream};
 use crate::stats::Stats;
 use crate::techniques::{Catalogue, Cx, Effects, Launch, Ledger, Stack, Supplied, Techniques, WarpView};
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use trace_format::isa::space::Space;
 use trace_format::isa::*;
-use trace_format::semantics::{Banks, Code, Geometry, Warp, addresses, execute};
+use trace_format::semantics::{Banks, Code, ExecInst, Geometry, Warp, addresses, execute};
 
 /// Builds a kernel instruction by instruction.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +68,36 @@ impl Builder {
         let mut inst = Inst::new(op).dst(Reg(d)).srcs([r(a)]);
         inst.offset = offset;
         self.push(inst)
+    }
+
+    /// `d... = global[pair a + offset]`, of a width and ordering.
+    pub(crate) fn load(
+        &mut self,
+        d: u8,
+        a: u8,
+        offset: i32,
+        width: MemWidth,
+        order: MemOrder,
+    ) -> &mut Builder {
+        let op = Op::Ldg { width, order, ro: ReadOnly(false) };
+        let mut inst = Inst::new(op).dst(Reg(d)).srcs([r(a)]);
+        inst.offset = offset;
+        self.push(inst)
+    }
+
+    /// Guards the latest instruction with `p0`.
+    pub(crate) fn guarded(&mut self) -> &mut Builder {
+        let last = self.0.last_mut().expect("an instruction");
+        last.guard = PredSrc::of(Pred(0));
+        self
+    }
+
+    /// `p0 = a < b`.
+    pub(crate) fn below(&mut self, a: u8, b: u32) -> &mut Builder {
+        let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
+        let mut set = Inst::new(op).srcs([r(a), Src::imm(b)]);
+        set.pdst[0] = Pred(0);
+        self.push(set)
     }
 
     /// `global[pair a + offset] = b`.
@@ -137,10 +168,7 @@ impl Builder {
 
     /// Branch to `target` where a is below b.
     pub(crate) fn branch_below(&mut self, a: u8, b: u32, target: u32) -> &mut Builder {
-        let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
-        let mut set = Inst::new(op).srcs([r(a), Src::imm(b)]);
-        set.pdst[0] = Pred(0);
-        self.push(set);
+        self.below(a, b);
         let mut bra = Inst::new(Op::Bra {}).guarded(PredSrc::of(Pred(0)));
         bra.target = Pc(target);
         self.push(bra)
@@ -179,13 +207,31 @@ pub(crate) struct Hand {
     pub kernel: MachineKernel,
     code: Arc<Code>,
     geometry: Geometry,
+    /// Bytes of global memory that stores have changed, if loads read them.
+    memory: Option<Memory>,
 }
+
+/// Bytes by address.
+type Memory = Arc<Mutex<HashMap<u64, u8>>>;
 
 impl Hand {
     /// `blocks` blocks of `threads` threads.
     pub(crate) fn new(kernel: MachineKernel, blocks: u32, threads: u32) -> Hand {
         let code = Arc::new(Code::prepare(&kernel, &Banks::default()));
-        Hand { kernel, code, geometry: Geometry { grid: [blocks, 1, 1], block: [threads, 1, 1] } }
+        let geometry = Geometry { grid: [blocks, 1, 1], block: [threads, 1, 1] };
+        Hand { kernel, code, geometry, memory: None }
+    }
+
+    /// With a global memory: loads read what stores and atomic additions have written, in the order of issue.
+    pub(crate) fn with_memory(mut self) -> Hand {
+        self.memory = Some(Arc::default());
+        self
+    }
+
+    /// With blocks of another shape.
+    pub(crate) fn with_block(mut self, block: [u32; 3]) -> Hand {
+        self.geometry.block = block;
+        self
     }
 
     /// Runs the launch on a configuration with techniques.
@@ -348,6 +394,7 @@ pub(crate) struct HandWarp {
     active: u32,
     mem: Option<(Space, u8, u32)>,
     addresses: [u64; 32],
+    memory: Option<Memory>,
 }
 
 impl LaunchSource for Hand {
@@ -363,7 +410,45 @@ impl LaunchSource for Hand {
             active: self.geometry.launched_mask(warp),
             mem: None,
             addresses: [0; 32],
+            memory: self.memory.clone(),
         })
+    }
+}
+
+impl HandWarp {
+    /// A load, store or atomic addition in global memory, whose bytes are a mix of their address at first.
+    fn use_memory(&mut self, memory: &mut HashMap<u64, u8>, inst: &ExecInst, exec: u32) {
+        let bytes = u64::from(inst.mem_bytes());
+        let words = bytes.div_ceil(4);
+        for lane in (0..32usize).filter(|lane| exec >> lane & 1 != 0) {
+            let address = self.addresses[lane];
+            let byte = |memory: &HashMap<u64, u8>, at: u64| {
+                memory
+                    .get(&at)
+                    .copied()
+                    .unwrap_or_else(|| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8)
+            };
+            let of_word = |i: u64| (4 * i..bytes.min(4 * i + 4)).rev();
+            for i in 0..words {
+                let old = of_word(i).fold(0u32, |word, k| word << 8 | u32::from(byte(memory, address + k)));
+                let value = match inst.kind {
+                    Kind::Load(_) => None,
+                    Kind::Store(_) => Some(self.warp.row(inst.src[1].row + i as u16).0[lane]),
+                    _ => Some(old.wrapping_add(self.warp.row(inst.src[1].row).0[lane])),
+                };
+                for k in of_word(i) {
+                    if let Some(value) = value {
+                        memory.insert(address + k, (value >> (8 * (k % 4))) as u8);
+                    }
+                }
+                if i < u64::from(inst.dst_rows) {
+                    let unused = 32 - 8 * bytes.min(4) as u32;
+                    let signed = matches!(inst.op, Op::Ldg { width: MemWidth::S8 | MemWidth::S16, .. });
+                    let loaded = if signed { ((old << unused) as i32 >> unused) as u32 } else { old };
+                    self.warp.write_row(inst.dst + i as u16, &Row::splat(loaded), 1 << lane);
+                }
+            }
+        }
     }
 }
 
@@ -396,6 +481,12 @@ impl WarpStream for HandWarp {
                         addresses(&inst, &self.warp, &mut self.addresses);
                     }
                     self.mem = Some((space, inst.mem_bytes(), exec));
+                }
+                if let Some(memory) = self.memory.clone()
+                    && kind.space() == Some(Space::Global)
+                {
+                    self.use_memory(&mut memory.lock().expect("no test thread panics"), &inst, exec);
+                    return Ok(Step { pc, active, exec });
                 }
                 let row = Row::from_fn(|lane| (self.addresses[lane] as u32).wrapping_mul(0x9E37_79B1) >> 20);
                 for i in 0..inst.dst_rows {

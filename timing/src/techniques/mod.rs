@@ -9,8 +9,11 @@ pub(crate) mod bow;
 pub(crate) mod bow_wr;
 mod catalogue;
 pub(crate) mod corf;
+mod deaths;
 #[cfg(test)]
 mod hook_tests;
+pub(crate) mod larf;
+mod las;
 pub(crate) mod null;
 #[cfg(test)]
 mod pipeline_tests;
@@ -36,6 +39,8 @@ pub const BUILT_IN: &[Registration] = &[
     corf::variants::CORF,
     corf::variants::CORF_PLUS,
     srf::REGISTRATION,
+    larf::REGISTRATION,
+    las::REGISTRATION,
 ];
 
 /// Techniques in the order in which they act, not yet prepared for a kernel.

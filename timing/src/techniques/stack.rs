@@ -4,9 +4,9 @@
 //! (`crate::source::Plain`). Deciding hooks take `&self`; the decision is then reported to all techniques.
 
 use super::{
-    AccessVerdict, Answered, Cx, Effects, FetchVerdict, Hooks, InstView, IssueVerdict, Issuing, Launch,
-    Ledger, MemAccess, MicroId, OperandRead, Plan, RegisterWrite, Technique, Techniques, ValueMismatch,
-    WarpView,
+    AccessVerdict, Answered, Choice, Cx, Effects, FetchVerdict, Hooks, InstView, IssueVerdict, Issuing,
+    Launch, Ledger, MemAccess, MicroId, OperandRead, Plan, RegisterWrite, Technique, Techniques,
+    ValueMismatch, WarpView,
 };
 use crate::error::ReplayError;
 use crate::program::Program;
@@ -201,14 +201,22 @@ impl Stack {
         }
     }
 
-    /// The warp that issues instead of the scheduler's choice; always one of `ready`.
+    /// The warp that issues instead of the scheduler's choice; always one that is ready.
     #[must_use]
-    pub fn order(&self, now: u64, scheduler: usize, ready: u64, chosen: u8) -> u8 {
+    pub fn order(&self, now: u64, scheduler: usize, choice: Choice) -> u8 {
         let of = |chosen: u8, member: &Member| {
-            let other = member.technique.order(now, scheduler, ready, chosen);
-            if other < 64 && ready >> other & 1 != 0 { other } else { chosen }
+            let choice = Choice::new(choice.ready, choice.served, chosen);
+            let other = member.technique.order(now, scheduler, choice);
+            if other < 64 && choice.ready >> other & 1 != 0 { other } else { chosen }
         };
-        self.members.iter().filter(|member| member.hooks.order).fold(chosen, of)
+        self.members.iter().filter(|member| member.hooks.order).fold(choice.chosen, of)
+    }
+
+    /// Whether a technique would answer a warp's next instruction in place of memory.
+    #[must_use]
+    pub fn would_serve(&self, now: u64, warp: &WarpView<'_>, inst: &InstView<'_>) -> bool {
+        let mut asked = self.members.iter().filter(|member| member.hooks.access);
+        asked.any(|member| member.technique.would_serve(now, warp, inst))
     }
 
     /// Notifies techniques that a warp has entered or left its scheduler's active set.

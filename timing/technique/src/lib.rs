@@ -41,9 +41,9 @@ pub use technique::{Fork, Registration, Technique, TechniqueInfo};
 #[doc(hidden)]
 pub use toml;
 pub use trace_format::semantics::Row;
-pub use verdict::{AccessVerdict, FetchVerdict, IssueVerdict, Issuing, OperandRead, ReadFrom};
+pub use verdict::{AccessVerdict, Choice, FetchVerdict, IssueVerdict, Issuing, OperandRead, ReadFrom};
 pub use view::{Answered, InFlightId, InstView, MemAccess, WarpView};
 pub use write::{RegisterWrite, WriteTo};
 
 /// Version of this interface; it increases when existing techniques must be changed.
-pub const INTERFACE_VERSION: u32 = 3;
+pub const INTERFACE_VERSION: u32 = 4;

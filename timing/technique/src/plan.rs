@@ -58,6 +58,8 @@ pub struct Hooks {
     pub issue: bool,
     /// `order` and `activity`.
     pub order: bool,
+    /// `would_serve` of all techniques, for the choices of `order`.
+    pub served: bool,
     /// `collect`.
     pub collect: bool,
     /// `initiation` and `dispatched`.
@@ -82,6 +84,7 @@ impl Hooks {
             fetch: true,
             issue: true,
             order: true,
+            served: true,
             collect: true,
             execute: true,
             access: true,
@@ -99,6 +102,7 @@ impl Hooks {
             fetch: self.fetch | other.fetch,
             issue: self.issue | other.issue,
             order: self.order | other.order,
+            served: self.served | other.served,
             collect: self.collect | other.collect,
             execute: self.execute | other.execute,
             access: self.access | other.access,

@@ -5,7 +5,7 @@ use crate::declare::{CauseInfo, CounterInfo, ParamInfo, ParamValue};
 use crate::micro::MicroId;
 use crate::plan::{Claim, Launch, Plan};
 use crate::storage::{Storage, StorageInfo};
-use crate::verdict::{AccessVerdict, FetchVerdict, IssueVerdict, Issuing, OperandRead};
+use crate::verdict::{AccessVerdict, Choice, FetchVerdict, IssueVerdict, Issuing, OperandRead};
 use crate::view::{Answered, InstView, MemAccess, WarpView};
 use crate::write::RegisterWrite;
 use crate::{Cx, ValueMismatch};
@@ -231,9 +231,15 @@ pub trait Technique: Fork + Send + Sync {
     /// entries include skipped instructions that the warp had not reached.
     fn flushed(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, _resume: Option<u32>) {}
 
-    /// The warp that issues: `chosen`, the scheduler's choice, or another one of `ready`.
-    fn order(&self, _now: u64, _scheduler: usize, _ready: u64, chosen: u8) -> u8 {
-        chosen
+    /// The warp that issues: the scheduler's choice, or another one of the ready warps.
+    fn order(&self, _now: u64, _scheduler: usize, choice: Choice) -> u8 {
+        choice.chosen
+    }
+
+    /// Whether the technique would answer a warp's next instruction, a load, in place of memory if it accessed memory
+    /// now; asked if a technique orders warps by it.
+    fn would_serve(&self, _now: u64, _warp: &WarpView<'_>, _inst: &InstView<'_>) -> bool {
+        false
     }
 
     /// Called when a warp has entered or left the active set of the two-level policy.

@@ -113,3 +113,25 @@ pub enum AccessVerdict {
     /// once when it has already been completed.
     After(InFlightId, u32),
 }
+
+/// The warps of a scheduler of which one issues, one bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Choice {
+    /// Warps that could issue.
+    pub ready: u64,
+    /// Those whose next instruction a technique would serve in place of memory
+    /// ([`Technique::would_serve`](crate::Technique::would_serve)), if this was asked for.
+    pub served: u64,
+    /// The scheduler's choice, one of `ready`.
+    pub chosen: u8,
+}
+
+impl Choice {
+    /// A choice among ready warps.
+    #[must_use]
+    #[inline]
+    pub const fn new(ready: u64, served: u64, chosen: u8) -> Choice {
+        Choice { ready, served, chosen }
+    }
+}

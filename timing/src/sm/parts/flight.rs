@@ -17,6 +17,8 @@ pub(crate) struct Flight {
     pub exec: u32,
     /// Cycle of issue.
     pub issued_at: u64,
+    /// Whether it has its result, and perhaps waits for the result bus.
+    pub completed: bool,
     generation: u16,
 }
 
@@ -61,13 +63,22 @@ impl Flights {
     #[inline]
     pub(crate) fn begin(&mut self, pc: u32, warp: u8, now: u64) -> u16 {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Flight { pc: 0, warp: 0, active: 0, exec: 0, issued_at: 0, generation: 0 });
+            self.slots.push(Flight {
+                pc: 0,
+                warp: 0,
+                active: 0,
+                exec: 0,
+                issued_at: 0,
+                completed: false,
+                generation: 0,
+            });
             (self.slots.len() - 1) as u16
         });
         let flight = &mut self.slots[usize::from(slot)];
         flight.pc = pc;
         flight.warp = warp;
         flight.issued_at = now;
+        flight.completed = false;
         slot
     }
 
@@ -91,6 +102,12 @@ impl Flights {
     pub(crate) fn is_in_flight(&self, id: InFlightId) -> bool {
         let held = |flight: &Flight| flight.generation == id.generation();
         self.slots.get(usize::from(id.slot())).is_some_and(held) && !self.free.contains(&id.slot())
+    }
+
+    /// Whether the named instruction is in flight and has yet to complete.
+    #[must_use]
+    pub(crate) fn is_awaited(&self, id: InFlightId) -> bool {
+        self.is_in_flight(id) && !self.slots[usize::from(id.slot())].completed
     }
 
     /// Keeps the addresses of an instruction until techniques have been asked about them.
@@ -182,6 +199,9 @@ mod tests {
         assert!(flights.is_in_flight(flights.id(first)) && !flights.is_in_flight(name));
         assert_eq!((flights[second].pc, flights.len()), (11, 2));
         assert!(!flights.is_in_flight(InFlightId::NONE));
+        assert!(flights.is_awaited(flights.id(first)));
+        flights[first].completed = true;
+        assert!(!flights.is_awaited(flights.id(first)), "it waits for the result bus");
     }
 
     #[test]

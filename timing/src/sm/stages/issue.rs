@@ -1,7 +1,7 @@
 //! Issue: each scheduler picks a ready warp, and every empty slot is attributed to its cause.
 
 use crate::observe::record::Recorder;
-use crate::program::Path;
+use crate::program::{MemoryKind, Path};
 use crate::sched::Waits;
 use crate::sm::Sm;
 use crate::sm::parts::WarpSet;
@@ -12,7 +12,7 @@ use crate::sm::parts::wheel::Event;
 use crate::source::{LaunchSource, WarpStream};
 use crate::stats::Stall;
 use crate::techniques::{
-    Answered, Decision, InFlightId, InstView, IssueVerdict, Issuing, MicroId, OperandRead, ReadFrom,
+    Answered, Choice, Decision, InFlightId, InstView, IssueVerdict, Issuing, MicroId, OperandRead, ReadFrom,
     RegisterWrite, WriteTo,
 };
 use trace_format::isa::Kind;
@@ -163,7 +163,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         while let Some(mut warp) = self.schedulers[scheduler].pick(candidates) {
             if self.hooks().order {
                 let eligible = candidates & self.schedulers[scheduler].eligible();
-                warp = self.techniques.order(self.now, scheduler, eligible, warp);
+                let choice = Choice::new(eligible, self.served(eligible), warp);
+                warp = self.techniques.order(self.now, scheduler, choice);
             }
             match self.attempt(usize::from(warp), scheduler) {
                 Attempt::Held(by, cause) => {
@@ -196,6 +197,23 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 self.count_held(held.or_else(|| self.holder_among(own)), width - first);
             }
         }
+    }
+
+    /// Warps whose next instruction a technique would serve in place of memory, if there is a choice.
+    fn served(&self, ready: u64) -> u64 {
+        if !self.hooks().served || ready.count_ones() < 2 {
+            return 0;
+        }
+        let is_served = |warp: &usize| {
+            let Some(Entry::Program(pc)) = self.front.head(*warp) else { return false };
+            let inst = &self.machine.program.insts[pc as usize];
+            matches!(inst.path, Path::Memory(MemoryKind::Load(_))) && {
+                let view = self.residents.slots[*warp].view(*warp);
+                let inst = self.upcoming(*warp, pc, InFlightId::NONE);
+                self.techniques.would_serve(self.now, &view, &inst)
+            }
+        };
+        WarpSet(ready).filter(is_served).fold(0, |served, warp| served | 1 << warp)
     }
 
     /// Notes that a technique stalled a warp. Policies may replace the warp in the active set.

@@ -104,7 +104,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             }
             AccessVerdict::After(leader, cycles) => {
                 self.satisfy(slot, by);
-                if self.flights.is_in_flight(leader) {
+                if self.flights.is_awaited(leader) {
                     self.followers.add(leader, slot, cycles);
                 } else {
                     self.wheel.at(self.now + 1 + u64::from(cycles), Event::Complete(slot));

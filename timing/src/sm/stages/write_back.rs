@@ -32,6 +32,9 @@ impl<S: LaunchSource> Sm<'_, S> {
     #[inline]
     pub(in crate::sm) fn complete_instruction(&mut self, slot: u16) {
         self.record(|recorder, now| recorder.completed(slot, now));
+        if S::TECHNIQUES {
+            self.flights[slot].completed = true;
+        }
         if self.machine.program.insts[self.flights[slot].pc as usize].has_result() {
             self.bus.push(slot, self.now);
         } else {

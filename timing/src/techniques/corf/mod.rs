@@ -11,7 +11,6 @@
 //! architectural register; the lookup overlaps with the move to the collector, but waiting for a port of the table does not
 //! (section 2.6).
 
-mod death;
 mod packing;
 mod physical;
 mod rename;
@@ -19,6 +18,7 @@ mod rename;
 mod tests;
 pub(crate) mod variants;
 
+use super::deaths::Deaths;
 use super::{
     Cx, Edge, InstView, Launch, MicroOp, OperandRead, ParamValue, Plan, ReadFrom, RegisterWrite, Shape,
     Storage, Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo,
@@ -28,7 +28,6 @@ use crate::analysis::alignment;
 use crate::analysis::release::Release;
 use crate::program::MAX_SRC;
 use crate::source::Row;
-use death::Deaths;
 use packing::SLICES;
 use physical::{Allocation, PhysicalFile};
 use rename::{Buddies, Hints, Lookup, Mapping, Packing, Renaming};

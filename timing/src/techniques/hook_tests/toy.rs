@@ -145,8 +145,8 @@ impl Technique for Toy {
         self.note(format!("flushed to {resume:?}"));
     }
 
-    fn order(&self, _now: u64, _scheduler: usize, ready: u64, chosen: u8) -> u8 {
-        self.order.as_ref().map_or(chosen, |order| order(ready))
+    fn order(&self, _now: u64, _scheduler: usize, choice: Choice) -> u8 {
+        self.order.as_ref().map_or(choice.chosen, |order| order(choice.ready))
     }
 
     fn activity(&mut self, _cx: &mut Cx<'_>, warp: &WarpView<'_>, active: bool) {

@@ -1,4 +1,5 @@
-//! Finds registers of a warp that are dead in all lanes, even if lanes have diverged (CORF, section 2.4.3).
+//! Finds registers of a warp that are dead in all lanes, even if lanes have diverged (CORF, section 2.4.3), for
+//! techniques that release them.
 //!
 //! The compiler's marks suffice if diverged lanes run in the order of a reconvergence stack. Lanes of a warp
 //! may also alternate, at barriers or in spin loops; so the position of every inactive lane is kept, and

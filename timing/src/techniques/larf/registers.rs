@@ -1,0 +1,287 @@
+//! Registers by pointer: the physical register of every register of a warp, with the number of registers that
+//! share it (LARF, section 5.5.1). The values are kept, so that every read and every shared load is compared.
+
+use super::super::WarpView;
+use crate::banks::BankMap;
+use crate::config::GpuConfig;
+use crate::program::RegSet;
+use crate::source::Row;
+use crate::techniques::{InFlightId, merge};
+
+/// Number of a physical register.
+pub(super) type Physical = u16;
+
+/// A register of a warp.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mapping {
+    physical: Option<Physical>,
+    /// Lanes in which the physical register has the register's value.
+    defined: u32,
+    /// Lanes whose value was released and not written since.
+    lost: u32,
+}
+
+/// A physical register.
+#[derive(Clone, Copy, Debug)]
+struct Contents {
+    row: Row,
+    bank: u8,
+    /// Registers that are mapped to it.
+    sharers: u16,
+    /// The load that brings its value.
+    loading: Option<InFlightId>,
+    /// The entry of the address mapping table that names it.
+    entry: Option<u32>,
+}
+
+/// A register that an instruction reads.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Found {
+    /// It was never written.
+    Unwritten,
+    /// Its value in these lanes was released.
+    Lost(u32),
+    /// Its physical register, and the lanes that it has written.
+    At(Physical, u32),
+}
+
+/// Effects of a write.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Written {
+    /// The register that takes the value.
+    pub(super) physical: Physical,
+    /// Bank from which lanes that are not written were copied.
+    pub(super) copied_from: Option<u8>,
+    /// Entry of the table whose value this write ends.
+    pub(super) ended: Option<u32>,
+}
+
+/// The renaming table and the physical registers of an SM.
+#[derive(Clone, Debug)]
+pub(super) struct Registers {
+    per_warp: usize,
+    mappings: Vec<Mapping>,
+    mapped: Vec<RegSet>,
+    contents: Vec<Contents>,
+    free: Vec<Physical>,
+    plain: BankMap,
+    /// Physical registers in use by bank, and the number that a bank has.
+    in_bank: Vec<u32>,
+    per_bank: u32,
+    /// Physical registers in use, and registers that are mapped to them.
+    in_use: u64,
+    registers: u64,
+}
+
+impl Registers {
+    /// No register is mapped.
+    pub(super) fn new(config: &GpuConfig, per_warp: u32) -> Registers {
+        let (warps, banks) = (config.sm.max_warps as usize, config.register_file.banks);
+        Registers {
+            per_warp: per_warp as usize,
+            mappings: vec![Mapping::default(); warps * per_warp as usize],
+            mapped: vec![RegSet::default(); warps],
+            contents: Vec::new(),
+            free: Vec::new(),
+            plain: BankMap::new(config),
+            in_bank: vec![0; banks as usize],
+            per_bank: config.sm.registers / 32 / banks.max(1),
+            in_use: 0,
+            registers: 0,
+        }
+    }
+
+    /// Physical registers in use, and registers that are mapped to them.
+    pub(super) fn usage(&self) -> (u64, u64) {
+        (self.in_use, self.registers)
+    }
+
+    /// A register of a warp, which an instruction reads in the lanes of `active`.
+    pub(super) fn find(&self, slot: usize, reg: u8, active: u32) -> Found {
+        let mapping = self.mappings[self.index(slot, reg)];
+        match (mapping.lost & active, mapping.physical) {
+            (0, None) => Found::Unwritten,
+            (0, Some(physical)) => Found::At(physical, mapping.defined),
+            (lost, _) => Found::Lost(lost),
+        }
+    }
+
+    /// The value of a physical register; before its load has completed, the value that the load brings.
+    pub(super) fn row(&self, physical: Physical) -> &Row {
+        &self.contents[usize::from(physical)].row
+    }
+
+    /// The bank of a physical register.
+    pub(super) fn bank(&self, physical: Physical) -> u8 {
+        self.contents[usize::from(physical)].bank
+    }
+
+    /// The load that has yet to bring a physical register's value.
+    pub(super) fn loading(&self, physical: Physical) -> Option<InFlightId> {
+        self.contents[usize::from(physical)].loading
+    }
+
+    /// Notes the entry of the table that names a physical register, and the load that brings its value.
+    pub(super) fn enter(&mut self, physical: Physical, entry: Option<u32>, loading: Option<InFlightId>) {
+        let contents = &mut self.contents[usize::from(physical)];
+        (contents.entry, contents.loading) = (entry, loading);
+    }
+
+    /// The entry of the table that names a physical register ends.
+    pub(super) fn forget_entry(&mut self, physical: Physical) {
+        self.contents[usize::from(physical)].entry = None;
+    }
+
+    /// A load has brought the value of a physical register.
+    pub(super) fn loaded(&mut self, physical: Physical, by: InFlightId) {
+        let contents = &mut self.contents[usize::from(physical)];
+        if contents.loading == Some(by) {
+            contents.loading = None;
+        }
+    }
+
+    /// Lanes of a register that have a value, apart from those of a mask.
+    pub(super) fn other_lanes(&self, slot: usize, reg: u8, lanes: u32) -> u32 {
+        self.mappings[self.index(slot, reg)].defined & !lanes
+    }
+
+    /// Maps registers of a warp to physical registers that have their values in these lanes; returns the entries of
+    /// the table whose last mapping this ends.
+    pub(super) fn share(&mut self, slot: usize, regs: &[u8], physical: &[Physical], lanes: u32) -> Vec<u32> {
+        // The new sharers come first: a register may be mapped to one of the physical registers already.
+        for physical in physical {
+            self.contents[usize::from(*physical)].sharers += 1;
+        }
+        let mut ended = Vec::new();
+        for (reg, physical) in regs.iter().zip(physical) {
+            ended.extend(self.unmap(slot, *reg));
+            let at = self.index(slot, *reg);
+            let lost = (self.mappings[at].defined | self.mappings[at].lost) & !lanes;
+            self.mappings[at] = Mapping { physical: Some(*physical), defined: lanes, lost };
+            self.mapped[slot].insert(*reg);
+            self.registers += 1;
+        }
+        ended
+    }
+
+    /// Writes a register in the lanes of `exec`. A physical register with other sharers keeps its value and the
+    /// writer takes a new one; otherwise the value of an entry that names it ends.
+    pub(super) fn write(
+        &mut self,
+        warp: &WarpView<'_>,
+        reg: u8,
+        row: &Row,
+        exec: u32,
+        alone: bool,
+    ) -> Written {
+        let (slot, at) = (warp.slot, self.index(warp.slot, reg));
+        let mapping = self.mappings[at];
+        let mut written = Written::default();
+        let mut whole = mapping.physical.map_or(Row::ZERO, |physical| *self.row(physical));
+        merge(&mut whole, row, exec);
+        match mapping.physical {
+            Some(physical) if alone || self.contents[usize::from(physical)].sharers == 1 => {
+                let contents = &mut self.contents[usize::from(physical)];
+                written.physical = physical;
+                written.ended = contents.entry.take();
+                (contents.row, contents.loading) = (whole, None);
+            }
+            shared => {
+                let others = mapping.defined & !exec;
+                written.copied_from =
+                    shared.filter(|_| others & warp.threads != 0).map(|physical| self.bank(physical));
+                written.ended = self.unmap(slot, reg);
+                written.physical = self.allocate(slot, reg, whole);
+                self.mapped[slot].insert(reg);
+                self.registers += 1;
+            }
+        }
+        self.mappings[at] = Mapping {
+            physical: Some(written.physical),
+            defined: mapping.defined | exec,
+            lost: mapping.lost & !exec,
+        };
+        written
+    }
+
+    /// Releases the registers of a warp that are not in `kept`; calls `ended` with the entries of the table whose
+    /// last mapping this ends.
+    pub(super) fn release_all_but(&mut self, slot: usize, kept: &RegSet, mut ended: impl FnMut(u32)) -> u64 {
+        let dead = self.mapped[slot].without(kept);
+        let mut released = 0;
+        for reg in dead.iter() {
+            if let Some(entry) = self.unmap(slot, reg) {
+                ended(entry);
+            }
+            let at = self.index(slot, reg);
+            let mapping = &mut self.mappings[at];
+            mapping.lost |= mapping.defined;
+            mapping.defined = 0;
+            released += 1;
+        }
+        released
+    }
+
+    /// Releases all registers of a warp.
+    pub(super) fn clear(&mut self, slot: usize, ended: impl FnMut(u32)) {
+        self.release_all_but(slot, &RegSet::default(), ended);
+        let first = slot * self.per_warp;
+        self.mappings[first..first + self.per_warp].fill(Mapping::default());
+    }
+
+    fn unmap(&mut self, slot: usize, reg: u8) -> Option<u32> {
+        let at = self.index(slot, reg);
+        let physical = self.mappings[at].physical.take()?;
+        self.mapped[slot].remove(reg);
+        self.registers -= 1;
+        let contents = &mut self.contents[usize::from(physical)];
+        contents.sharers -= 1;
+        if contents.sharers > 0 {
+            return None;
+        }
+        self.in_bank[usize::from(contents.bank)] -= 1;
+        self.in_use -= 1;
+        self.free.push(physical);
+        contents.entry.take()
+    }
+
+    /// A physical register for a register: in its bank without techniques, or where that is full in the emptiest.
+    fn allocate(&mut self, slot: usize, reg: u8, row: Row) -> Physical {
+        let home = self.plain.bank(slot, reg);
+        let bank = if self.in_bank[usize::from(home)] < self.per_bank {
+            home
+        } else {
+            let emptiest = self.in_bank.iter().enumerate().min_by_key(|(_, used)| **used);
+            emptiest.map_or(home, |(bank, _)| bank as u8)
+        };
+        self.in_bank[usize::from(bank)] += 1;
+        self.in_use += 1;
+        let contents = Contents { row, bank, sharers: 1, loading: None, entry: None };
+        if let Some(physical) = self.free.pop() {
+            self.contents[usize::from(physical)] = contents;
+            return physical;
+        }
+        self.contents.push(contents);
+        (self.contents.len() - 1) as Physical
+    }
+
+    fn index(&self, slot: usize, reg: u8) -> usize {
+        slot * self.per_warp + usize::from(reg)
+    }
+
+    /// Checks that counts of sharers and of registers in use agree with the mappings.
+    #[cfg(test)]
+    pub(super) fn verify(&self) {
+        let mut sharers = vec![0; self.contents.len()];
+        let mapped = self.mappings.iter().filter_map(|mapping| mapping.physical);
+        mapped.for_each(|physical| sharers[usize::from(physical)] += 1);
+        let is_free = |physical: usize| self.free.contains(&(physical as Physical));
+        for (physical, contents) in self.contents.iter().enumerate() {
+            let counted = if is_free(physical) { 0 } else { contents.sharers };
+            assert_eq!(sharers[physical], counted, "physical register {physical}");
+        }
+        assert_eq!(self.registers, sharers.iter().map(|sharers| u64::from(*sharers)).sum::<u64>());
+        assert_eq!(self.in_use, sharers.iter().filter(|sharers| **sharers > 0).count() as u64);
+        assert_eq!(self.in_use, self.in_bank.iter().map(|used| u64::from(*used)).sum::<u64>());
+    }
+}

@@ -288,7 +288,7 @@ fn the_oldest_entry_makes_room_and_a_bigger_table_never_shares_less() {
         b.ldg(16 + i, 4, i32::from(i) * 1024);
     }
     for i in 0..8 {
-        b.ldg(6, 4, i32::from(7 - i) * 1024);
+        b.ldg(6, 4, (7 - i) * 1024);
         keep(&mut b, 6, 6);
     }
     (0..8).for_each(|i| keep(&mut b, 16 + i, 16 + i));

@@ -18,6 +18,8 @@ params! {
     struct Params {
         /// Whether these warps go first; without it the order is the machine's.
         mechanism: bool = true;
+        /// Accepted, so that `larf` may be replayed without limits; an order of warps has none of its own.
+        ideal: bool = false;
     }
 }
 

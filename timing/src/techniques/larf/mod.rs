@@ -57,6 +57,9 @@ params! {
         table_ports: u32 = 2, 1..=64;
         /// Whether loads share; without it only the hardware is there.
         mechanism: bool = true;
+        /// Whether the table has no bound, a stride for each index, and lookups and merges that take no time, and whether
+        /// registers keep their values until they are written again.
+        ideal: bool = false;
     }
 }
 
@@ -189,6 +192,21 @@ enum Fault {
     EarlyRelease,
 }
 
+impl Params {
+    fn without_limits(self) -> Params {
+        Params {
+            entries: 0,
+            strides: 3,
+            release: "overwrite",
+            lookup_cycles: 0,
+            map_ports: 64,
+            merge_cycles: 0,
+            table_ports: 64,
+            ..self
+        }
+    }
+}
+
 /// What has become of a load between its lookup and its writeback.
 #[derive(Clone, Debug, Default)]
 enum Fate {
@@ -206,6 +224,8 @@ enum Fate {
 /// See the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Larf {
+    given: Params,
+    /// The parameters without limits, if that is asked for.
     params: Params,
     numbering: Lanes,
     table: Table,
@@ -263,8 +283,10 @@ fn addresses(warp: &WarpView<'_>, inst: &Inst) -> Option<[u64; 32]> {
 impl Larf {
     /// Reads `[technique.larf]`.
     fn new(section: &toml::Table) -> Result<Larf, String> {
-        let params = Params::read(section)?;
+        let given = Params::read(section)?;
+        let params = if given.ideal { given.without_limits() } else { given };
         Ok(Larf {
+            given,
             params,
             numbering: Lanes::ONE,
             table: Table::default(),
@@ -616,7 +638,7 @@ impl Technique for Larf {
     }
 
     fn params(&self) -> Vec<(&'static str, ParamValue)> {
-        self.params.values()
+        self.given.values()
     }
 
     fn counts(&self) -> Vec<u64> {

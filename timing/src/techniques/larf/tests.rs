@@ -297,6 +297,7 @@ fn the_oldest_entry_makes_room_and_a_bigger_table_never_shares_less() {
     let shared: Vec<u64> = [1, 2, 4, 8, 400, 0].iter().map(|entries| supplied(&of(*entries))).collect();
     assert_eq!(shared[3..], [8; 3]);
     assert!(shared.is_sorted(), "{shared:?}");
+    assert!(supplied(&run(&hand, &["technique.larf.ideal=true", "technique.larf.entries=1"])) >= 8);
     assert!(lost(&of(4), Lost::Evicted) > 0 && of(4).of_techniques("evicted") > 0);
 }
 

@@ -274,6 +274,19 @@ impl Renaming {
         slot * self.registers + usize::from(reg)
     }
 
+    /// Breaks the mapping of a register as a faulty table would: another physical register, other slices.
+    #[cfg(test)]
+    pub(super) fn break_place(
+        &mut self,
+        slot: usize,
+        reg: u8,
+        change: impl Fn(u16, Slices) -> (u16, Slices),
+    ) {
+        let at = self.index(slot, reg);
+        let place = &mut self.table[at].place;
+        *place = place.map(|(physical, slices)| change(physical, slices));
+    }
+
     /// Checks that the table and the free map agree: slices of different registers are disjoint, every used
     /// slice has an owner, and the counts are right.
     #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Tests of CORF, CORF++, packing and virtualization: placements computed by hand, random divergent code with a verified
 //! free map, corrupted register files, and CORF together with BOW.
 
+use super::packing::Slices;
 use super::variants::{corf, corf_plus, packing, virtualization};
 use super::*;
 use crate::program::RegSet;
@@ -161,6 +162,58 @@ fn a_corrupted_register_file_stops_the_run_and_names_the_place() {
     let place = (why.technique, why.pc, why.block, why.warp, why.register, why.lane);
     assert_eq!(place, ("corf", 2, 7, 3, 2, 31));
     assert_eq!((why.expected, why.actual), (2, Found::Value(-126i32 as u32)));
+}
+
+/// Faults of the register file and of the renaming table, each in the place of R2.
+type Fault = fn(&mut Renaming, u16);
+
+const FAULTS: [(&str, Fault); 12] = [
+    ("a flipped bit", |renaming, at| renaming.file.rows[usize::from(at)].0[0] ^= 0x0101_0101),
+    ("a flipped bit in the last lane", |renaming, at| {
+        renaming.file.rows[usize::from(at)].0[31] ^= 0x8080_8080
+    }),
+    ("two swapped lanes", |renaming, at| renaming.file.rows[usize::from(at)].0.swap(3, 4)),
+    ("an empty row", |renaming, at| renaming.file.rows[usize::from(at)] = Row::ZERO),
+    ("a row of ones", |renaming, at| renaming.file.rows[usize::from(at)] = Row::splat(u32::MAX)),
+    ("lanes in reverse", |renaming, at| renaming.file.rows[usize::from(at)].0.reverse()),
+    ("bytes in reverse", |renaming, at| {
+        renaming.file.rows[usize::from(at)].0.iter_mut().for_each(|word| *word = word.swap_bytes());
+    }),
+    ("another physical register", |renaming, _| renaming.break_place(0, 2, |at, slices| (at + 1, slices))),
+    ("a physical register of another bank", |renaming, _| renaming.break_place(0, 2, |at, s| (at + 7, s))),
+    ("too few slices", |renaming, _| renaming.break_place(0, 2, |at, slices| (at, slices.narrowed(1)))),
+    ("slices beside its own", |renaming, _| {
+        let beside = |own: Slices| if own.first() == 0 { 1 } else { own.first() - 1 };
+        renaming.break_place(0, 2, |at, own| (at, Slices::new(beside(own), own.count())));
+    }),
+    ("a release of a live register", |renaming, _| {
+        renaming.release_all_but(0, &RegSet::default(), &mut Counts::default());
+    }),
+];
+
+#[test]
+fn every_fault_is_found() {
+    let set = ["corf", "corf++"].map(|name| format!("technique.{name}.virtualization=false"));
+    let config = config(&set.each_ref().map(String::as_str));
+    let program = program("mov r1 1\n mov r2 2\n iadd r3 r1 r2\n iadd r4 r2 r3\n exit", &config);
+    let techniques: [(&str, New); 3] =
+        [("corf", corf), ("corf++", corf_plus), ("packing", |section| packing(section, false))];
+    for (name, new) in techniques {
+        for (fault, strike) in FAULTS {
+            let (mut technique, _) = prepared(new, name, &program, &config);
+            let mut bench = Bench::new(&program, 0);
+            bench.start(&mut technique);
+            step(&mut bench, &mut technique, 0, 1);
+            // Every lane has another value of two bytes.
+            let value = || Row::from_fn(|lane| 0x1203 + 0x101 * lane as u32);
+            let (_, flight) = bench.issue(&mut technique, 1, FULL, value).expect("values agree");
+            bench.write_back(&mut technique, &flight).expect("values agree");
+            let at = mapped(&mut technique, 0, 2).expect("mapped").0;
+            strike(technique.renaming(), at);
+            let why = bench.issue(&mut technique, 2, FULL, || Row::ZERO).map(drop);
+            assert!(why.is_err_and(|why| why.technique == name), "{name} with {fault}");
+        }
+    }
 }
 
 #[test]

@@ -65,6 +65,12 @@ fn a_window_of_two_sees_one_instruction_back_and_reuse_extends_it() {
     assert_eq!(two, [&[][..], &[1], &[1], &[], &[]]);
     let (three, _) = forwarded(text, &["technique.bow.window=3"]);
     assert_eq!(three, [&[][..], &[1], &[1], &[2], &[1]]);
+    let (fixed, _) = forwarded(text, &["technique.bow.window=3", "technique.bow.extended=false"]);
+    assert_eq!(
+        fixed,
+        [&[][..], &[1], &[1], &[2], &[]],
+        "r1 leaves with the window of the instruction that wrote it"
+    );
     let (one, stats) = forwarded(text, &["technique.bow.window=1"]);
     assert!(one.iter().all(Vec::is_empty), "a window of one holds nothing of earlier instructions");
     assert_eq!(count(&stats, "forwarded_operands"), 0);

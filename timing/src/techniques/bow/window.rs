@@ -18,6 +18,9 @@ params! {
     pub(crate) struct Params {
         /// Instructions of the window, the inserted one included.
         window: u32 = 3, 1..=16;
+        /// Whether a forwarded register stays for another window (section 3.4.1, the extended instruction window); if false, it
+        /// leaves with the window of the instruction that brought it.
+        extended: bool = true;
         /// Registers that a collector holds; 0 means three sources and a destination per instruction of the window.
         entries: u32 = 0, 0..=64;
         /// Accesses that a collector serves per cycle: operands that are forwarded, and values that are stored.
@@ -215,7 +218,9 @@ impl Window {
                 cx.lost(Lost::Lanes, 1);
                 continue;
             }
-            entry.accessed = warp.issued;
+            if self.params.extended {
+                entry.accessed = warp.issued;
+            }
             let supplied = cx.supply(warp, inst.pc, operand.reg, checked(entry), &entry.row)?;
             let access: Access = self.storage.read(cx.cycle, warp.slot);
             operand.from = match entry.awaited(inst.active) {

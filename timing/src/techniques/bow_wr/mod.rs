@@ -123,7 +123,10 @@ impl BowWr {
     pub(super) fn new(section: &toml::Table) -> Result<BowWr, String> {
         let params = Params::read(section)?;
         let Params { window, entries, ports, machine_collectors, mechanism, ideal, .. } = params;
-        let shared = window::Params { window, entries, ports, machine_collectors, mechanism, ideal };
+        // The compiler's hints count on every use to extend the window.
+        let extended = true;
+        let shared =
+            window::Params { window, extended, entries, ports, machine_collectors, mechanism, ideal };
         Ok(BowWr {
             params,
             window: Window::new(shared),

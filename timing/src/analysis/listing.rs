@@ -5,8 +5,8 @@
 //! is one; reconvergence points are those of the flow graph.
 
 use trace_format::isa::{
-    BoolOp, Extended, FCmp, Ftz, ICmp, Inst, MachineKernel, MemOrder, MemWidth, Op, Operand, Pc, Pred,
-    PredSrc, ReadOnly, Reg, Rnd, Sat, Scale, Sign, SourceLine, SpecialReg, Src,
+    BarMode, BoolOp, Extended, FCmp, Ftz, ICmp, Inst, MachineKernel, MemOrder, MemWidth, Op, Operand, Pc,
+    Pred, PredSrc, ReadOnly, Reg, Rnd, Sat, Scale, Sign, SourceLine, SpecialReg, Src,
 };
 
 /// Lines 2 to 14 of the BTREE snippet in figure 3.6 of BOW, shared-memory operand and half-word selectors left
@@ -84,6 +84,7 @@ fn inst(line: &str) -> Inst {
         "bra" => Op::Bra {},
         "exit" => Op::Exit {},
         "nop" => Op::Nop {},
+        "bar" => Op::Bar { mode: BarMode::Sync },
         other => panic!("no such instruction in test listings: {other}"),
     };
     let mut built = Inst::new(op).guarded(guard);

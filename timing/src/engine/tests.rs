@@ -110,6 +110,8 @@ const TECHNIQUES: &[&[&str]] = &[
     &["srf"],
     &["bow", "corf"],
     &["bow", "srf"],
+    &["bow", "regmutex"],
+    &["regmutex-pairs"],
 ];
 
 /// A random kernel: arithmetic, loads, shared memory, atomics, stores, barriers, in a loop.

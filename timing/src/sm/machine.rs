@@ -100,6 +100,9 @@ impl Machine {
     ) -> Result<Machine, String> {
         let Shape { threads_per_block, shared_bytes, occupancy, kernel_index } = shape;
         let count = program.insts.len() as u32;
+        for (inst, renaming) in program.insts.iter_mut().zip(plan.renamed()) {
+            inst.rename(renaming);
+        }
         let inserted_from: Vec<u32> = if plan.inserted().is_empty() {
             Vec::new()
         } else {

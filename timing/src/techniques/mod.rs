@@ -17,6 +17,7 @@ mod las;
 pub(crate) mod null;
 #[cfg(test)]
 mod pipeline_tests;
+pub(crate) mod regmutex;
 pub(crate) mod rfc;
 pub(crate) mod srf;
 mod stack;
@@ -41,6 +42,8 @@ pub const BUILT_IN: &[Registration] = &[
     srf::REGISTRATION,
     larf::REGISTRATION,
     las::REGISTRATION,
+    regmutex::REGISTRATION,
+    regmutex::PAIRS,
 ];
 
 /// Techniques in the order in which they act, not yet prepared for a kernel.

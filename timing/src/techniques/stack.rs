@@ -269,6 +269,12 @@ impl Stack {
         }
     }
 
+    /// Notifies a technique of a warp that its verdict has kept from issuing.
+    pub fn stalled_warp(&mut self, at: &mut At<'_>, by: u8, warp: &WarpView<'_>, cause: u8) {
+        let member = &mut self.members[usize::from(by)];
+        member.with(at, |technique, cx| technique.stalled(cx, warp, cause));
+    }
+
     /// Each technique decides about the operands that earlier ones left to the banks.
     ///
     /// # Errors

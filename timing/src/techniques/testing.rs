@@ -346,7 +346,7 @@ impl<'a> Bench<'a> {
 
 /// The diverged paths of a warp over a kernel: the youngest runs, as with a reconvergence stack, unless
 /// another path gets a turn.
-struct Walk<'a> {
+pub(crate) struct Walk<'a> {
     kernel: &'a MachineKernel,
     flow: Flow,
     /// Paths that can run, the running one last.
@@ -372,13 +372,13 @@ struct Join {
 }
 
 impl Walk<'_> {
-    fn new(kernel: &MachineKernel) -> Walk<'_> {
+    pub(crate) fn new(kernel: &MachineKernel) -> Walk<'_> {
         let start = Path { pc: 0, lanes: u32::MAX, meet: None, join: None };
         Walk { kernel, flow: kernel.flow(), paths: vec![start], joins: Vec::new(), steps: 0 }
     }
 
     /// The next instruction and its lanes; the turn may have passed to another path.
-    fn at(&mut self, random: &mut Random) -> Option<(u32, u32)> {
+    pub(crate) fn at(&mut self, random: &mut Random) -> Option<(u32, u32)> {
         while let Some(at) = self.paths.iter().position(|path| path.lanes == 0 || Some(path.pc) == path.meet)
         {
             let path = self.paths.remove(at);
@@ -415,7 +415,7 @@ impl Walk<'_> {
     }
 
     /// Steps over the instruction, which took effect in `exec`; either side of a branch may run first.
-    fn step(&mut self, exec: u32, fall_through_first: bool) {
+    pub(crate) fn step(&mut self, exec: u32, fall_through_first: bool) {
         self.steps += 1;
         let path = self.paths.last_mut().expect("a path runs");
         let inst = &self.kernel.insts[path.pc as usize];

@@ -18,6 +18,8 @@ pub struct MicroOp {
     pub sources: Vec<u8>,
     /// Registers that it writes.
     pub destinations: Vec<u8>,
+    /// Registers that it waits for, besides those that it reads and writes.
+    pub waits_for: Vec<u8>,
     /// Unit class, a key of `units` in the configuration; `control` for those that only take an issue slot.
     pub unit: &'static str,
     /// Cycles from dispatch to the result bus.
@@ -35,6 +37,7 @@ impl MicroOp {
             tag,
             sources: Vec::new(),
             destinations: Vec::new(),
+            waits_for: Vec::new(),
             unit: "control",
             latency_cycles: 1,
             initiation_cycles: 1,
@@ -50,5 +53,11 @@ impl MicroOp {
     #[must_use]
     pub fn with_registers(self, sources: &[u8], destinations: &[u8]) -> MicroOp {
         MicroOp { sources: sources.to_vec(), destinations: destinations.to_vec(), ..self }
+    }
+
+    /// That issues only when these registers hold the results of earlier instructions.
+    #[must_use]
+    pub fn after_results(self, registers: &[u8]) -> MicroOp {
+        MicroOp { waits_for: registers.to_vec(), ..self }
     }
 }

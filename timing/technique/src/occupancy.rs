@@ -5,15 +5,15 @@ use warplab_gpus::occupancy::{self as rules, Resources};
 
 pub use rules::{Demand, Limit, Occupancy};
 
-/// Resident blocks of a kernel in an SM with `registers` available registers.
+/// Resident blocks of a kernel in an SM with `registers` available registers, allocated in units of `unit`.
 ///
 /// # Errors
 /// Not even one block fits; the error names the resource, the demand and the limit.
-pub fn occupancy(sm: &SmLimits, registers: u32, demand: &Demand) -> Result<Occupancy, String> {
-    rules::occupancy(&resources(sm, registers), demand)
+pub fn occupancy(sm: &SmLimits, registers: u32, unit: u32, demand: &Demand) -> Result<Occupancy, String> {
+    rules::occupancy(&resources(sm, registers, unit), demand)
 }
 
-fn resources(sm: &SmLimits, registers: u32) -> Resources {
+fn resources(sm: &SmLimits, registers: u32, register_unit: u32) -> Resources {
     Resources {
         max_threads_per_block: sm.max_threads_per_block,
         max_warps: sm.max_warps,
@@ -24,7 +24,7 @@ fn resources(sm: &SmLimits, registers: u32) -> Resources {
         // A kernel that was compiled for another GPU runs with the registers it has; the commands name it.
         max_registers_per_thread: u32::MAX,
         hidden_registers_per_thread: sm.hidden_registers_per_thread,
-        register_unit: sm.register_allocation_unit,
+        register_unit,
         register_allocation: sm.register_allocation.rounded_to(sm.warp_allocation_granularity),
         shared_bytes: sm.shared_memory_bytes,
         max_shared_bytes_per_block: sm.shared_memory_per_block_bytes,

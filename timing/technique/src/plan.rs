@@ -4,7 +4,7 @@
 use crate::config::GpuConfig;
 use crate::micro::{MicroId, MicroOp};
 use crate::occupancy::{self, Demand, Occupancy};
-use crate::program::Program;
+use crate::program::{Program, Renaming};
 use std::fmt;
 
 /// Part of the machine that one technique controls alone; two techniques with the same claim cannot be
@@ -210,7 +210,8 @@ impl<'a> Launch<'a> {
     /// Not even one block fits; the error names the resource, the demand and the limit.
     pub fn occupancy(&self, plan: &Plan) -> Result<Occupancy, String> {
         let available = self.config.sm.registers.saturating_sub(plan.reserved_registers);
-        occupancy::occupancy(&self.config.sm, available, &self.demand(plan))
+        let unit = plan.register_allocation_unit.unwrap_or(self.config.sm.register_allocation_unit);
+        occupancy::occupancy(&self.config.sm, available, unit, &self.demand(plan))
     }
 }
 
@@ -222,6 +223,8 @@ pub struct Plan {
     pub registers_per_thread: u32,
     /// Registers of each SM set aside for the technique before blocks are placed.
     pub reserved_registers: u32,
+    /// Unit in which a warp's registers are allocated, if it is not the configuration's.
+    pub register_allocation_unit: Option<u32>,
     /// Collectors dedicated per warp instead of the configured ones.
     pub collectors: Option<CollectorPlan>,
     /// Cycles added between issue and the first register read (a renaming stage).
@@ -230,6 +233,7 @@ pub struct Plan {
     pub hooks: Hooks,
     micro_ops: Vec<(usize, MicroOp)>,
     inserted: Vec<Inserted>,
+    renamed: Vec<Renaming>,
     owner: usize,
 }
 
@@ -240,11 +244,13 @@ impl Plan {
         Plan {
             registers_per_thread: program.registers_per_thread,
             reserved_registers: 0,
+            register_allocation_unit: None,
             collectors: None,
             extra_collect_cycles: 0,
             hooks: Hooks::default(),
             micro_ops: Vec::new(),
             inserted: Vec::new(),
+            renamed: Vec::new(),
             owner: 0,
         }
     }
@@ -262,6 +268,18 @@ impl Plan {
     /// Puts a micro-operation before an instruction.
     pub fn insert(&mut self, before: u32, edge: Edge, op: MicroId) {
         self.inserted.push(Inserted { before, edge, op });
+    }
+
+    /// Renames the registers that hold the operands of every instruction; hazards and banks follow. Techniques
+    /// still see the program's own registers.
+    pub fn rename(&mut self, renamed: Vec<Renaming>) {
+        self.renamed = renamed;
+    }
+
+    /// The renamed registers by instruction; empty if no technique renames any.
+    #[must_use]
+    pub fn renamed(&self) -> &[Renaming] {
+        &self.renamed
     }
 
     /// Micro-operations, each with the position of its technique among those that run.

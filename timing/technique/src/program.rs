@@ -67,6 +67,10 @@ pub struct TimedInst {
     pub dsts: [u8; MAX_DST],
     /// Number of valid entries in `dsts`.
     pub dst_count: u8,
+    /// The sources, by the registers that hold them: `srcs`, unless a plan renames them.
+    pub read_as: [u8; MAX_SRC],
+    /// The destinations, by the registers that hold them: `dsts`, unless a plan renames them.
+    pub written_as: [u8; MAX_DST],
     /// Sources and destinations, which must not be pending at issue.
     pub hazards: RegSet,
     /// Destinations.
@@ -94,12 +98,49 @@ impl TimedInst {
         &self.dsts[..usize::from(self.dst_count)]
     }
 
+    /// The registers that hold the sources.
+    #[must_use]
+    #[inline]
+    pub fn read_registers(&self) -> &[u8] {
+        &self.read_as[..usize::from(self.src_count)]
+    }
+
+    /// The registers that hold the destinations.
+    #[must_use]
+    #[inline]
+    pub fn written_registers(&self) -> &[u8] {
+        &self.written_as[..usize::from(self.dst_count)]
+    }
+
+    /// Renames the registers that hold sources and destinations.
+    pub fn rename(&mut self, renaming: &Renaming) {
+        (self.read_as, self.written_as) = (renaming.sources, renaming.destinations);
+        (self.writes, self.hazards) = (RegSet::default(), RegSet::default());
+        for reg in &self.written_as[..usize::from(self.dst_count)] {
+            self.writes.insert(*reg);
+        }
+        self.hazards = self.writes;
+        for reg in &self.read_as[..usize::from(self.src_count)] {
+            self.hazards.insert(*reg);
+        }
+    }
+
     /// Whether a result returns to registers or predicates.
     #[must_use]
     #[inline]
     pub fn has_result(&self) -> bool {
         self.dst_count > 0 || self.pred_writes != 0
     }
+}
+
+/// The registers that hold an instruction's operands after a technique's compiler pass, in the order of
+/// [`TimedInst::sources`] and [`TimedInst::destinations`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Renaming {
+    /// Registers that hold the sources.
+    pub sources: [u8; MAX_SRC],
+    /// Registers that hold the destinations.
+    pub destinations: [u8; MAX_DST],
 }
 
 /// A kernel decoded for timing.
@@ -167,7 +208,8 @@ impl TimedInst {
         dsts[..op.destinations.len()].copy_from_slice(&op.destinations);
         let (mut writes, mut hazards) = (RegSet::default(), RegSet::default());
         op.destinations.iter().for_each(|reg| writes.insert(*reg));
-        op.sources.iter().chain(&op.destinations).for_each(|reg| hazards.insert(*reg));
+        let waits_for = op.sources.iter().chain(&op.destinations).chain(&op.waits_for);
+        waits_for.for_each(|reg| hazards.insert(*reg));
         Ok(TimedInst {
             inst: Inst::new(trace_format::isa::Op::Nop {}),
             path: if marker { Path::Control } else { Path::Alu },
@@ -180,6 +222,8 @@ impl TimedInst {
             src_count: op.sources.len() as u8,
             dsts,
             dst_count: op.destinations.len() as u8,
+            read_as: srcs,
+            written_as: dsts,
             hazards,
             writes,
             pred_hazards: 0,
@@ -238,6 +282,8 @@ fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, String> {
         src_count: src_count as u8,
         dsts,
         dst_count: dst_count as u8,
+        read_as: srcs,
+        written_as: dsts,
         hazards,
         writes,
         pred_hazards,

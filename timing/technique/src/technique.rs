@@ -245,6 +245,9 @@ pub trait Technique: Fork + Send + Sync {
     /// Called when a warp has entered or left the active set of the two-level policy.
     fn activity(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, _active: bool) {}
 
+    /// Called when the technique's verdict has kept a chosen warp from issuing in this cycle.
+    fn stalled(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, _cause: u8) {}
+
     /// Called when the scheduler has chosen an instruction without hazards.
     fn issue(&self, _now: u64, _warp: &WarpView<'_>, _what: &Issuing<'_>) -> IssueVerdict {
         IssueVerdict::Issue

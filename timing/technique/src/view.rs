@@ -74,6 +74,10 @@ pub struct WarpView<'a> {
     pub warp: u32,
     /// Lanes of the warp that hold threads of the block.
     pub threads: u32,
+    /// Lanes whose threads have not exited.
+    pub alive: u32,
+    /// Lanes that execute the warp's next instruction, and the micro-operations before it; none at its end.
+    pub next_lanes: u32,
     /// Instructions of the program that the warp has issued, including those without operands: the position
     /// of the instruction in `issue` and `collect`, one more than the latest position in `write_back`.
     pub issued: u64,
@@ -89,7 +93,17 @@ impl<'a> WarpView<'a> {
     #[must_use]
     #[inline]
     pub fn new(slot: usize, rows: &'a [Row]) -> WarpView<'a> {
-        WarpView { slot, block_slot: 0, block: 0, warp: 0, threads: u32::MAX, issued: 0, rows }
+        WarpView {
+            slot,
+            block_slot: 0,
+            block: 0,
+            warp: 0,
+            threads: u32::MAX,
+            alive: u32::MAX,
+            next_lanes: u32::MAX,
+            issued: 0,
+            rows,
+        }
     }
 }
 

@@ -152,7 +152,7 @@ impl Scoreboard {
     /// An instruction begins to collect some of its sources, one bit each.
     #[inline]
     pub(crate) fn begin_reads(&mut self, warp: usize, inst: &TimedInst, operands: u16) {
-        for (index, reg) in inst.sources().iter().enumerate() {
+        for (index, reg) in inst.read_registers().iter().enumerate() {
             if operands >> index & 1 != 0 {
                 self.readers[warp][usize::from(*reg)] += 1;
                 self.pending[warp].reading.insert(*reg);
@@ -170,7 +170,7 @@ impl Scoreboard {
     /// The instruction has collected these sources.
     #[inline]
     pub(crate) fn end_reads(&mut self, warp: usize, inst: &TimedInst, operands: u16) {
-        for (index, reg) in inst.sources().iter().enumerate() {
+        for (index, reg) in inst.read_registers().iter().enumerate() {
             if operands >> index & 1 != 0 {
                 let readers = &mut self.readers[warp][usize::from(*reg)];
                 *readers -= 1;

@@ -16,13 +16,15 @@ pub(crate) struct WarpSlot<W> {
     pub warp: u32,
     /// Lanes that hold threads.
     pub threads: u32,
+    /// Lanes whose threads have not exited.
+    pub alive: u32,
     /// Instructions stepped so far.
     pub issued: u64,
 }
 
 impl<W> Default for WarpSlot<W> {
     fn default() -> WarpSlot<W> {
-        WarpSlot { stream: None, block_slot: 0, block: 0, warp: 0, threads: 0, issued: 0 }
+        WarpSlot { stream: None, block_slot: 0, block: 0, warp: 0, threads: 0, alive: 0, issued: 0 }
     }
 }
 
@@ -33,7 +35,8 @@ impl<W: WarpStream> WarpSlot<W> {
         let mut view = WarpView::new(index, self.rows());
         view.block_slot = usize::from(self.block_slot);
         (view.block, view.warp) = (self.block, self.warp);
-        (view.threads, view.issued) = (self.threads, self.issued);
+        (view.threads, view.alive, view.issued) = (self.threads, self.alive, self.issued);
+        view.next_lanes = self.next().map_or(0, |next| next.active);
         view
     }
 
@@ -228,7 +231,7 @@ mod tests {
 
     fn warp(block_slot: usize, block: u32, warp: u32, instructions: u32) -> WarpSlot<Left> {
         let stream = Some(Left { instructions, rows: [Row::splat(warp)] });
-        WarpSlot { stream, block_slot: block_slot as u8, block, warp, threads: 0xFF, issued: 7 }
+        WarpSlot { stream, block_slot: block_slot as u8, block, warp, threads: 0xFF, alive: 0xFF, issued: 7 }
     }
 
     /// Places a block of warps with so many instructions each; returns its slot and those of its warps.

@@ -87,6 +87,7 @@ impl<S: LaunchSource> Sm<'_, S> {
     /// Removes exited threads from the barriers' counts.
     pub(in crate::sm) fn threads_exit(&mut self, warp: usize, lanes: u32) {
         let block = usize::from(self.residents.slots[warp].block_slot);
+        self.residents.slots[warp].alive &= !lanes;
         self.barriers.exit(block, warp, lanes);
         self.release();
     }

@@ -69,8 +69,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 source.open(block, warp, used).map_err(|why| self.recording_error(block, warp, why))?;
             let first = stream.peek();
             let threads = machine.launched_lanes(warp);
-            let placed =
-                WarpSlot { stream: Some(stream), block_slot: slot as u8, block, warp, threads, issued: 0 };
+            let (stream, block_slot) = (Some(stream), slot as u8);
+            let placed = WarpSlot { stream, block_slot, block, warp, threads, alive: threads, issued: 0 };
             self.residents.place(index, placed);
             self.barriers.start_warp(index, threads);
             self.schedulers[index % machine.config.scheduler.count as usize].add(index as u8);

@@ -219,6 +219,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Notes that a technique stalled a warp. Policies may replace the warp in the active set.
     fn note_held(&mut self, warp: usize, by: u8, cause: u8) {
         self.held_by[warp] = (by, cause);
+        self.ask(|techniques, at, warps| techniques.stalled_warp(at, by, &warps[warp].view(warp), cause));
         if self.schedulers[0].replaces_held() {
             self.held |= 1 << warp;
         }
@@ -507,7 +508,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let machine = self.machine;
         let inst = &machine.program.insts[self.flights[slot].pc as usize];
         self.stats.counters.operand_reads += u64::from(inst.src_count);
-        let banks = inst.sources().iter().map(|reg| ReadFrom::Bank(machine.banks.bank(warp, *reg)));
+        let banks = inst.read_registers().iter().map(|reg| ReadFrom::Bank(machine.banks.bank(warp, *reg)));
         self.enter_collector(warp, scheduler, slot, banks);
     }
 
@@ -533,9 +534,11 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     fn ask_collect(&mut self, warp: usize, slot: u16) {
         let view = self.upcoming(warp, self.flights[slot].pc, self.flights.id(slot));
         let mut operands = std::mem::take(&mut self.operands);
-        let from_bank = |reg: &u8| OperandRead::from_bank(*reg, self.machine.banks.bank(warp, *reg));
+        let from_bank = |(reg, held_by): (&u8, &u8)| {
+            OperandRead::from_bank(*reg, self.machine.banks.bank(warp, *held_by))
+        };
         operands.clear();
-        operands.extend(view.inst.sources().iter().map(from_bank));
+        operands.extend(view.inst.sources().iter().zip(view.inst.read_registers()).map(from_bank));
         self.stats.counters.operand_reads += operands.len() as u64;
         let outcome = self.ask(|techniques, at, warps| {
             techniques.collect(at, &warps[warp].view(warp), &view, &mut operands)

@@ -83,7 +83,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         if self.hooks().write_back && !micro {
             self.write_through_techniques(slot, warp, writes);
         } else if writes {
-            for reg in inst.destinations() {
+            for reg in inst.written_registers() {
                 self.collectors.access(machine.banks.bank(warp, *reg));
             }
             let count = u64::from(inst.dst_count);
@@ -121,7 +121,7 @@ impl<S: LaunchSource> Sm<'_, S> {
                 Some(reg) => (*reg, &rows[usize::from(*reg)]),
                 None => (0, &Row::ZERO),
             };
-            RegisterWrite::new(reg, WriteTo::Bank(machine.banks.bank(warp, reg)), row)
+            RegisterWrite::new(reg, WriteTo::Bank(machine.banks.bank(warp, inst.written_as[i])), row)
         });
         let mut at = At { cycle: *now, program: &machine.program, effects };
         let outcome =

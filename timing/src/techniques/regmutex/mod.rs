@@ -8,6 +8,7 @@
 //! section; each operand is compared with the value that the program has.
 
 mod compile;
+mod live;
 mod pieces;
 mod pool;
 mod size;

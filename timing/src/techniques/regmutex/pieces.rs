@@ -4,7 +4,7 @@
 //! register only where an extended stretch of the code ends. A piece with a point outside of extended
 //! stretches needs a register of the base set.
 
-use super::compile::Live;
+use super::live::Live;
 use crate::program::{MAX_DST, Program, RegSet};
 
 /// The points of a kernel and the sets of registers.

@@ -1,6 +1,7 @@
 //! How many registers the extended set has, and how many sections of the shared pool there are (section 4.3.1).
 
-use super::compile::{self, Code, Live};
+use super::compile::{self, Code};
+use super::live::Live;
 use crate::config::GpuConfig;
 use crate::occupancy::{Limit, Occupancy};
 use crate::program::Program;

@@ -9,7 +9,7 @@ use crate::source::Row;
 use crate::stats::Stats;
 use crate::techniques::{Effects, InFlightId, Ledger, merge};
 use crate::testing::{Builder, Hand, r};
-use compile::Live;
+use live::Live;
 use proptest::prelude::*;
 use trace_format::isa::{Kind, SpecialReg, Src};
 
@@ -721,7 +721,7 @@ fn seeded_faults_are_found_by_their_values() {
         found_during(
             |_, _| {},
             |regmutex, turn| if turn == 40 {
-                regmutex.pool_mut().swap_lanes()
+                regmutex.pool_mut().swap_lanes();
             }
         ),
         "14: two lanes exchanged in the base set"

@@ -170,7 +170,7 @@ type Fault = fn(&mut Renaming, u16);
 const FAULTS: [(&str, Fault); 12] = [
     ("a flipped bit", |renaming, at| renaming.file.rows[usize::from(at)].0[0] ^= 0x0101_0101),
     ("a flipped bit in the last lane", |renaming, at| {
-        renaming.file.rows[usize::from(at)].0[31] ^= 0x8080_8080
+        renaming.file.rows[usize::from(at)].0[31] ^= 0x8080_8080;
     }),
     ("two swapped lanes", |renaming, at| renaming.file.rows[usize::from(at)].0.swap(3, 4)),
     ("an empty row", |renaming, at| renaming.file.rows[usize::from(at)] = Row::ZERO),

@@ -348,9 +348,14 @@ impl Technique for RegMutex {
     fn issue(&self, _now: u64, warp: &WarpView<'_>, what: &Issuing<'_>) -> IssueVerdict {
         let Issuing::Micro(_, op) = what else { return IssueVerdict::Issue };
         let pool = self.pool();
+        // Lanes that have exited may still have results on their way to the section.
+        let gives_up = || {
+            pool.has_acquired(warp.slot, warp.next_lanes)
+                || pool.would_free(warp.slot, warp.next_lanes, warp.alive)
+        };
         match op.tag & 0xFF {
             ACQUIRE if !pool.can_acquire(warp.slot) => IssueVerdict::Stall(Stall::NoSection.index()),
-            RELEASE if self.warps[warp.slot].uses > 0 && pool.has_acquired(warp.slot, warp.next_lanes) => {
+            RELEASE if self.warps[warp.slot].uses > 0 && gives_up() => {
                 IssueVerdict::Stall(Stall::InFlight.index())
             }
             _ => IssueVerdict::Issue,

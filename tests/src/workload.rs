@@ -104,7 +104,7 @@ pub fn workloads() -> Vec<Workload> {
         "networks":
             alexnet [alexnet_inference],
             cifarnet [cifarnet_inference],
-            lenet [],
+            lenet [lenet_inference],
             mobilenet [mobilenet_inference],
             squeezenet [squeezenet_inference];
         "parboil":

@@ -10,7 +10,7 @@ fn known_occupancies_of_the_configurations() {
         let sm = load(gpu, &[]).expect("built-in configuration").config.sm;
         let demand =
             Demand { threads_per_block: threads, registers_per_thread: registers, shared_bytes: shared };
-        occupancy(&sm, sm.registers, sm.register_allocation_unit, &demand).map(|o| (o.blocks, o.limit))
+        occupancy(&sm, sm.registers, &demand).map(|o| (o.blocks, o.limit))
     };
     assert_eq!(of("titanx-pascal", 256, 40, 0), Ok((6, Limit::Registers)));
     assert_eq!(of("titanx-pascal", 96, 64, 0), Ok((10, Limit::Registers)));

@@ -5,11 +5,21 @@ use warplab_gpus::occupancy::{self as rules, Resources};
 
 pub use rules::{Demand, Limit, Occupancy};
 
-/// Resident blocks of a kernel in an SM with `registers` available registers, allocated in units of `unit`.
+/// Resident blocks of a kernel in an SM with `registers` available registers.
 ///
 /// # Errors
 /// Not even one block fits; the error names the resource, the demand and the limit.
-pub fn occupancy(sm: &SmLimits, registers: u32, unit: u32, demand: &Demand) -> Result<Occupancy, String> {
+pub fn occupancy(sm: &SmLimits, registers: u32, demand: &Demand) -> Result<Occupancy, String> {
+    in_units(sm, registers, sm.register_allocation_unit, demand)
+}
+
+/// As [`occupancy`], with registers allocated in another unit than the configuration's.
+pub(crate) fn in_units(
+    sm: &SmLimits,
+    registers: u32,
+    unit: u32,
+    demand: &Demand,
+) -> Result<Occupancy, String> {
     rules::occupancy(&resources(sm, registers, unit), demand)
 }
 

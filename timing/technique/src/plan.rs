@@ -211,7 +211,7 @@ impl<'a> Launch<'a> {
     pub fn occupancy(&self, plan: &Plan) -> Result<Occupancy, String> {
         let available = self.config.sm.registers.saturating_sub(plan.reserved_registers);
         let unit = plan.register_allocation_unit.unwrap_or(self.config.sm.register_allocation_unit);
-        occupancy::occupancy(&self.config.sm, available, unit, &self.demand(plan))
+        occupancy::in_units(&self.config.sm, available, unit, &self.demand(plan))
     }
 }
 

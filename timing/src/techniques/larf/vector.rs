@@ -163,3 +163,75 @@ pub(super) fn lines(addresses: &[u64; 32], lanes: u32, bytes: u8) -> Vec<u64> {
     }
     lines
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_format::isa::space::Space;
+
+    fn vector(lanes: u32, numbering: Lanes, address: impl Fn(u64) -> u64) -> Option<(Vector, u32)> {
+        let addresses = std::array::from_fn(|lane| address(lane as u64));
+        Vector::of(&MemAccess::new(Space::Global, 4, &addresses, lanes), MemWidth::B32, numbering)
+    }
+
+    fn flat(lanes: u32, base: u64) -> Vector {
+        vector(lanes, Lanes::ONE, |lane| base + 4 * lane).expect("a stride").0
+    }
+
+    #[test]
+    fn strides_are_multiples_of_four_up_to_512() {
+        for (stride, held) in [(0, true), (2, false), (4, true), (6, false), (512, true), (516, false)] {
+            let found = vector(u32::MAX, Lanes::ONE, |lane| 0x1000 + stride * lane);
+            assert_eq!(found.is_some(), held, "{stride}");
+        }
+        assert_eq!(vector(u32::MAX, Lanes::ONE, |lane| 0x1000 - 4 * lane), None, "down");
+        assert_eq!(vector(u32::MAX, Lanes::ONE, |lane| lane * lane * 4), None);
+        assert_eq!(vector(u32::MAX, Lanes::ONE, |lane| 0xFFFF_FFC0 + 4 * lane), None, "two regions");
+        assert_eq!(vector(1, Lanes::ONE, |_| 7 << 32 | 0x1000).map(|(_, region)| region), Some(7));
+    }
+
+    #[test]
+    fn a_part_says_by_how_many_lanes_it_is_moved() {
+        let sought = flat(u32::MAX, 0x1000);
+        let part =
+            |base: u64, lanes: u32| sought.part_in(&flat(lanes, base)).map(|part| (part.lanes, part.shift));
+        assert_eq!(part(0x1000, 0xFF), Some((0xFF, 0)));
+        assert_eq!(part(0x1000 - 12, u32::MAX), Some((u32::MAX >> 3, -3)));
+        assert_eq!(part(0x1000 + 116, u32::MAX), Some((7 << 29, 29)));
+        assert_eq!(
+            [part(0x1000 + 128, u32::MAX), part(0x1002, u32::MAX), part(0x1000 - 128, u32::MAX)],
+            [None; 3]
+        );
+        let wider = vector(u32::MAX, Lanes::ONE, |lane| 0x1000 + 8 * lane).expect("a stride").0;
+        assert_eq!(sought.part_in(&wider), None, "another stride");
+        assert!(
+            sought.sections().is_some_and(|sections| sections.contains(&flat(1, 0x1000 + 116).section()))
+        );
+    }
+
+    #[test]
+    fn dimensions_have_strides_of_their_own_where_their_lanes_divide_a_warp() {
+        let of = |block, strides, row: u64, plane: u64| {
+            let numbering = Lanes::of_block(block, strides);
+            let found = vector(u32::MAX, numbering, |lane| {
+                4 * (lane % 4) + row * (lane / 4 % 4) + plane * (lane / 16)
+            });
+            found.is_some()
+        };
+        assert!(of([4, 4, 2], 1, 16, 64), "one stride after all");
+        assert_eq!([1, 2, 3].map(|strides| of([4, 4, 2], strides, 1000, 4000)), [false, true, true]);
+        assert_eq!([1, 2, 3].map(|strides| of([4, 4, 2], strides, 1000, 9000)), [false, false, true]);
+        assert!(!of([5, 4, 2], 3, 1000, 9000), "warps of five columns are not alike");
+        // The same addresses are the same vector, whatever finds them.
+        let lanes = Lanes::of_block([4, 4, 2], 3);
+        assert_eq!(vector(u32::MAX, lanes, |lane| 4 * lane), vector(u32::MAX, Lanes::ONE, |lane| 4 * lane));
+    }
+
+    #[test]
+    fn a_line_is_named_once() {
+        let addresses = std::array::from_fn(|lane| 0x1000 + 8 * (lane as u64 % 20));
+        assert_eq!(lines(&addresses, u32::MAX, 8), [0x20, 0x21]);
+        assert_eq!(lines(&[0x107C; 32], 1, 8), [0x20, 0x21], "it crosses");
+        assert!(lines(&addresses, 0, 8).is_empty());
+    }
+}

@@ -209,8 +209,7 @@ fn occupancy_is_that_of_cudas_calculator() {
                 registers_per_thread: q.registers.saturating_sub(config.sm.hidden_registers_per_thread),
                 shared_bytes: q.fixed + q.dynamic,
             };
-            let ours =
-                occupancy(&config.sm, config.sm.registers, config.sm.register_allocation_unit, &demand);
+            let ours = occupancy(&config.sm, config.sm.registers, &demand);
             let blocks = ours.as_ref().map_or(0, |found| i64::from(found.blocks));
             limits.insert(ours.map_or("none", |found| found.limit.name()));
             // Where nothing fits the calculator says 0 or refuses the demand.

@@ -87,9 +87,7 @@ impl Workload {
         let fits = |name: &String| {
             let sm = load(name, &[]).expect("a configuration").config.sm;
             let launches = &self.session.manifest().launches;
-            launches.iter().all(|launch| {
-                occupancy(&sm, sm.registers, sm.register_allocation_unit, &self.demand(launch)).is_ok()
-            })
+            launches.iter().all(|launch| occupancy(&sm, sm.registers, &self.demand(launch)).is_ok())
         };
         let evaluated = PAPERS.into_iter().filter(|paper| self.about.about.papers.contains_key(*paper));
         evaluated.map(machine_of).find(fits).unwrap_or_else(|| OTHERS.to_owned())
@@ -98,13 +96,8 @@ impl Workload {
     /// Waves of blocks of a launch on the machine of the papers.
     fn waves(&self, launch: &LaunchSpec) -> f64 {
         let config = load(&self.machine(), &[]).expect("a configuration").config;
-        let resident = occupancy(
-            &config.sm,
-            config.sm.registers,
-            config.sm.register_allocation_unit,
-            &self.demand(launch),
-        )
-        .expect("a block fits");
+        let resident =
+            occupancy(&config.sm, config.sm.registers, &self.demand(launch)).expect("a block fits");
         blocks(launch) as f64 / f64::from(resident.blocks * config.gpu.sms)
     }
 

@@ -209,7 +209,16 @@ fn pointer_chase(bencher: Bencher<'_, '_>, threads: usize) {
     bench(bencher, chase, &[], threads);
 }
 
-#[divan::bench(args = ["bow", "corf"], sample_count = 3, sample_size = 1)]
+/// The built-in techniques.
+const TECHNIQUES: [&str; 9] =
+    ["bow", "bow-wr", "rfc", "packing", "corf", "corf++", "srf", "larf", "regmutex"];
+
+#[divan::bench(args = TECHNIQUES, sample_count = 3, sample_size = 1)]
 fn matmul_256_with(bencher: Bencher<'_, '_>, technique: &str) {
     bench(bencher, matmul, &[technique], 1);
+}
+
+#[divan::bench(args = TECHNIQUES, sample_count = 3, sample_size = 1)]
+fn vectoradd_1mi_with(bencher: Bencher<'_, '_>, technique: &str) {
+    bench(bencher, vectoradd, &[technique], 1);
 }

@@ -3,9 +3,10 @@
 //!
 //! A `mul` and an `add` or `sub` are fused when neither names a rounding, they have one type and agree on `.ftz`, the
 //! `mul` neither saturates nor has a guard, and the sum reads its product, copied or negated at most, in the same run
-//! of statements. All uses of the product must be such sums; a result that the caller does not read is no use. Sums choose in the order of the text; of two products
-//! they take the one with fewer sums, else the first. A product with several sums is left where one of them could take
-//! a product with fewer, and a product that is added to a fused one is no product to later sums.
+//! of statements. All uses of the product must be such sums; a result that the caller does not read is no use, but a division with a slow
+//! path is one even if nothing reads its quotient, because its code stays. Sums choose in the order of the text; of
+//! two products they take the one with fewer sums, else the first. A product with several sums is left where one of them
+//! could take a product with fewer, and a product that is added to a fused one is no product to later sums.
 //!
 //! A run ends at a label that is jumped to, a branch or call, a guarded instruction that does more than compute, and
 //! an IEEE division or root or a 64-bit integer division.
@@ -271,13 +272,20 @@ fn jumped_to(body: &Body) -> BTreeSet<usize> {
 fn ends_run(inst: &Inst) -> bool {
     match inst.op {
         Op::Bra { .. } | Op::BrxIdx { .. } | Op::Call { .. } | Op::Ret { .. } | Op::Exit | Op::Trap => true,
+        _ => has_slow_path(&inst.op) || (inst.guard.is_some() && reaches_out(&inst.op)),
+    }
+}
+
+/// Whether an instruction becomes code that calls a routine for rare operands.
+fn has_slow_path(op: &Op) -> bool {
+    match op {
         Op::Div(op) | Op::Rcp(op) | Op::Sqrt(op) => match op.accuracy {
             Accuracy::Ieee(_) => true,
             Accuracy::Integer => op.ty.bits() == 64,
             _ => false,
         },
         Op::Rem(ty) => ty.bits() == 64,
-        _ => inst.guard.is_some() && reaches_out(&inst.op),
+        _ => false,
     }
 }
 
@@ -381,7 +389,8 @@ impl Liveness {
         if let Statement::Inst(inst) = &body.statements[at] {
             let written: Vec<RegId> =
                 inst.dsts().iter().flat_map(Operand::elements).filter_map(Operand::reg).collect();
-            let pure = !reaches_out(&inst.op) && !ends_control(&inst.op) || matches!(inst.op, Op::Ld(_));
+            let stays = reaches_out(&inst.op) || ends_control(&inst.op) || has_slow_path(&inst.op);
+            let pure = !stays || matches!(inst.op, Op::Ld(_));
             self.needed[at] = !pure || written.iter().any(|reg| after.contains(reg));
             if self.needed[at] {
                 match inst.guard {

@@ -19,6 +19,28 @@ use trace_format::isa::space::Space;
 use trace_format::isa::*;
 use trace_format::semantics::{Banks, Code, ExecInst, Geometry, Warp, addresses, execute};
 
+/// One SM, no launch latency, one scheduler, and I-cache lines that hold a whole test kernel.
+const SMALL: [&str; 7] = [
+    "front_end.icache.line_bytes=256",
+    "front_end.icache.size_bytes=4096",
+    "gpu.sms=1",
+    "launch.latency_cycles=0",
+    "scheduler.count=1",
+    "scheduler.policy=lrr",
+    "front_end.fetch_warps_per_cycle=4",
+];
+
+/// The overrides of a machine so small that its cycles can be computed by hand, and further ones.
+pub(crate) fn small<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    SMALL.iter().chain(more).copied().collect()
+}
+
+/// That machine, built on `gtx480`.
+pub(crate) fn small_machine(more: &[&str]) -> GpuConfig {
+    let set: Vec<String> = small(more).into_iter().map(str::to_owned).collect();
+    load("gtx480", &set).expect("a valid configuration").config
+}
+
 /// Builds a kernel instruction by instruction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Builder(Vec<Inst>);

@@ -2,18 +2,12 @@
 
 mod common;
 
-use common::{Item, Launch};
-use serde_json::Value;
+use common::{Item, Launch, json, text};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn timing(arguments: &[&str], folder: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_timing"));
-    command.args(arguments).current_dir(folder).output().expect("the binary runs")
-}
-
-fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    common::run(env!("CARGO_BIN_EXE_timing"), arguments, folder)
 }
 
 /// A folder with two traces.
@@ -24,11 +18,6 @@ fn recorded() -> tempfile::TempDir {
         common::record(&folder.path().join(format!("{name}.wtrace")), &[kernel], &[launch]);
     }
     folder
-}
-
-fn json(output: &Output) -> Value {
-    assert!(output.status.success(), "{}", text(output));
-    serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
 #[test]

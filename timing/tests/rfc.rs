@@ -3,41 +3,19 @@
 
 mod common;
 
-use common::{Item, Launch};
+use common::{number, text, two_kernels};
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
+
+const TIMING: &str = env!("CARGO_BIN_EXE_timing");
 
 fn timing(arguments: &[&str], folder: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_timing"));
-    command.args(arguments).current_dir(folder).output().expect("the binary runs")
+    common::run(TIMING, arguments, folder)
 }
 
-fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
-
-/// A folder with the trace of two kernels.
-fn recorded() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let kernels = [common::mixed("mixed"), common::arithmetic("chain", 40)];
-    let launch = |kernel| Item::Launch(Launch { kernel, stream: 0, blocks: 24, threads: 128 });
-    common::record(&folder.path().join("t.wtrace"), &kernels, &[launch(0), launch(1)]);
-    folder
-}
-
-/// The JSON of a replay with the technique under some settings.
 fn replay(folder: &Path, set: &[&str]) -> Value {
-    let mut arguments = vec!["replay", "t.wtrace", "--config", "gtx480", "--tech", "rfc", "--json", "-"];
-    arguments.extend(set.iter().flat_map(|item| ["--set", item]));
-    let output = timing(&arguments, folder);
-    assert!(output.status.success(), "{}", text(&output));
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
-fn number(value: &Value, path: &str) -> u64 {
-    let found = path.split('/').fold(value, |value, key| &value[key]);
-    found.as_u64().unwrap_or_else(|| panic!("{path} is no number: {found}"))
+    common::replay_with(TIMING, "rfc", folder, set)
 }
 
 #[test]
@@ -53,7 +31,7 @@ fn what_it_declares_is_listed() {
 
 #[test]
 fn results_come_from_the_cache_and_every_account_balances() {
-    let folder = recorded();
+    let folder = two_kernels();
     let value = replay(folder.path(), &[]);
     let rfc = &value["technique"]["rfc"];
     let supplied = number(rfc, "supplied");
@@ -71,7 +49,7 @@ fn results_come_from_the_cache_and_every_account_balances() {
 
 #[test]
 fn what_it_counts_is_sampled_and_on_the_timeline() {
-    let folder = recorded();
+    let folder = two_kernels();
     let two_level = ["--set", "scheduler.policy=two_level", "--set", "scheduler.two_level_active_warps=4"];
     let with = |more: &[&str]| {
         let base = ["replay", "t.wtrace", "--config", "gtx480", "--tech", "rfc", "--json", "total.json"];
@@ -106,7 +84,7 @@ fn what_it_counts_is_sampled_and_on_the_timeline() {
 
 #[test]
 fn without_its_mechanism_the_machine_is_the_plain_one() {
-    let folder = recorded();
+    let folder = two_kernels();
     let value = replay(folder.path(), &["technique.rfc.mechanism=false"]);
     for key in ["cycles", "rf_reads", "rf_writes", "rf_bank_conflict_cycles", "stalls", "latency"] {
         assert_eq!(value[key], value["baseline"][key], "{key}");
@@ -116,7 +94,7 @@ fn without_its_mechanism_the_machine_is_the_plain_one() {
 
 #[test]
 fn more_entries_never_supply_less_and_the_active_set_flushes() {
-    let folder = recorded();
+    let folder = two_kernels();
     let supplied = |set: &[&str]| number(&replay(folder.path(), set)["technique"]["rfc"], "supplied");
     let of = |entries: u32| supplied(&[&format!("technique.rfc.entries={entries}")]);
     let counts: Vec<u64> = [1, 2, 4, 8, 16].map(of).to_vec();
@@ -129,7 +107,7 @@ fn more_entries_never_supply_less_and_the_active_set_flushes() {
 
 #[test]
 fn bad_settings_are_refused_and_good_ones_compose() {
-    let folder = recorded();
+    let folder = two_kernels();
     let with = |arguments: &[&str]| {
         let all: Vec<&str> = ["replay", "t.wtrace"].iter().chain(arguments).copied().collect();
         let output = timing(&all, folder.path());

@@ -4,41 +4,19 @@
 #[path = "../../../timing/tests/common/mod.rs"]
 mod common;
 
-use common::{Item, Launch};
+use common::{number, text, two_kernels};
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
+
+const TIMING: &str = env!("CARGO_BIN_EXE_timing-latch");
 
 fn timing(arguments: &[&str], folder: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_timing-latch"));
-    command.args(arguments).current_dir(folder).output().expect("the binary runs")
+    common::run(TIMING, arguments, folder)
 }
 
-fn text(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
-
-/// A folder with the trace of two kernels.
-fn recorded() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let kernels = [common::mixed("mixed"), common::arithmetic("chain", 40)];
-    let launch = |kernel| Item::Launch(Launch { kernel, stream: 0, blocks: 24, threads: 128 });
-    common::record(&folder.path().join("t.wtrace"), &kernels, &[launch(0), launch(1)]);
-    folder
-}
-
-/// The JSON of a replay with the technique under some settings.
 fn replay(folder: &Path, set: &[&str]) -> Value {
-    let mut arguments = vec!["replay", "t.wtrace", "--config", "gtx480", "--tech", "latch", "--json", "-"];
-    arguments.extend(set.iter().flat_map(|item| ["--set", item]));
-    let output = timing(&arguments, folder);
-    assert!(output.status.success(), "{}", text(&output));
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
-fn number(value: &Value, path: &str) -> u64 {
-    let found = path.split('/').fold(value, |value, key| &value[key]);
-    found.as_u64().unwrap_or_else(|| panic!("{path} is no number: {found}"))
+    common::replay_with(TIMING, "latch", folder, set)
 }
 
 #[test]
@@ -55,7 +33,7 @@ fn what_the_crate_declares_is_listed() {
 
 #[test]
 fn the_last_result_comes_from_the_latch_and_every_account_balances() {
-    let folder = recorded();
+    let folder = two_kernels();
     let value = replay(folder.path(), &[]);
     let latch = &value["technique"]["latch"];
     let supplied = number(latch, "supplied");
@@ -70,7 +48,7 @@ fn the_last_result_comes_from_the_latch_and_every_account_balances() {
 
 #[test]
 fn without_its_mechanism_the_machine_is_the_plain_one() {
-    let folder = recorded();
+    let folder = two_kernels();
     let value = replay(folder.path(), &["technique.latch.mechanism=false"]);
     for key in ["cycles", "rf_reads", "rf_writes", "rf_bank_conflict_cycles", "stalls", "latency"] {
         assert_eq!(value[key], value["baseline"][key], "{key}");
@@ -80,7 +58,7 @@ fn without_its_mechanism_the_machine_is_the_plain_one() {
 
 #[test]
 fn bad_settings_are_refused_and_good_ones_compose() {
-    let folder = recorded();
+    let folder = two_kernels();
     let with = |arguments: &[&str]| {
         let all: Vec<&str> = ["replay", "t.wtrace"].iter().chain(arguments).copied().collect();
         let output = timing(&all, folder.path());

@@ -173,13 +173,37 @@ pub fn occupancy(sm: &Resources, demand: &Demand) -> Result<Occupancy, String> {
     Ok(Occupancy { blocks, limit })
 }
 
-fn blocks_by_registers(sm: &Resources, warps: u32, per_thread: u32) -> u32 {
-    let unit = sm.register_unit;
-    let per_warp = (per_thread * 32).next_multiple_of(unit).max(unit);
+/// Registers that a number of blocks take, by the rule that [`occupancy`] counts them with.
+#[must_use]
+pub fn registers_taken(sm: &Resources, demand: &Demand, blocks: u32) -> u32 {
+    let warps = demand.threads_per_block.div_ceil(32).max(1);
+    let per_thread = demand.registers_per_thread + sm.hidden_registers_per_thread;
+    let per_warp = warp_registers(sm, per_thread);
     match sm.register_allocation {
         RegisterAllocation::Block { warps: granule } => {
-            let warps = warps.next_multiple_of(granule);
-            sm.registers / (warps * per_thread * 32).next_multiple_of(unit).max(unit)
+            blocks * block_registers(sm, warps, granule, per_thread)
+        }
+        RegisterAllocation::Warp { warps: granule } => blocks * warps.next_multiple_of(granule) * per_warp,
+        RegisterAllocation::SubPartition { parts } => (blocks * warps).next_multiple_of(parts) * per_warp,
+    }
+}
+
+/// Registers of a warp, in whole units.
+fn warp_registers(sm: &Resources, per_thread: u32) -> u32 {
+    (per_thread * 32).next_multiple_of(sm.register_unit).max(sm.register_unit)
+}
+
+/// Registers of a block that is allocated as a whole.
+fn block_registers(sm: &Resources, warps: u32, granule: u32, per_thread: u32) -> u32 {
+    let unit = sm.register_unit;
+    (warps.next_multiple_of(granule) * per_thread * 32).next_multiple_of(unit).max(unit)
+}
+
+fn blocks_by_registers(sm: &Resources, warps: u32, per_thread: u32) -> u32 {
+    let per_warp = warp_registers(sm, per_thread);
+    match sm.register_allocation {
+        RegisterAllocation::Block { warps: granule } => {
+            sm.registers / block_registers(sm, warps, granule, per_thread)
         }
         RegisterAllocation::Warp { warps: granule } => {
             // Warps are allocated in granules too: the rest of a granule is unused.
@@ -257,6 +281,26 @@ mod tests {
     }
 
     proptest! {
+        /// The blocks that fit by registers take no more than there are, and another one would.
+        #[test]
+        fn registers_that_blocks_take_decide_how_many_fit(
+            threads in 1u32..=1024,
+            registers in 16u32..=200,
+            rule in 0usize..3,
+        ) {
+            let register_allocation = [
+                RegisterAllocation::Block { warps: 2 },
+                RegisterAllocation::Warp { warps: 2 },
+                RegisterAllocation::SubPartition { parts: 4 },
+            ][rule];
+            let sm = Resources { register_allocation, max_registers_per_block: u32::MAX, ..PASCAL };
+            let demand = Demand { threads_per_block: threads, registers_per_thread: registers, shared_bytes: 0 };
+            let blocks = blocks_by_registers(&sm, threads.div_ceil(32), registers);
+            prop_assert!(registers_taken(&sm, &demand, blocks) <= sm.registers);
+            prop_assert!(registers_taken(&sm, &demand, blocks + 1) > sm.registers);
+        }
+
+
         #[test]
         fn resident_blocks_never_exceed_a_resource(threads in 1u32..1024, regs in 1u32..256, shared in 0u32..49152) {
             if let Ok((found, _)) = blocks(threads, regs, shared) {

@@ -3,8 +3,8 @@
 use super::error::CliError;
 use super::left_out::LeftOut;
 use super::output;
-use super::progress::LateBar;
-use super::shared::ReplayArguments;
+use super::progress::{LateBar, time_left};
+use super::shared::{ReplayArguments, words};
 use crate::explore::{self, Explored, Space, Vary};
 use crate::reports::unique_labels;
 use crate::techniques::Catalogue;
@@ -48,10 +48,12 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
     let replayed = &arguments.replayed;
-    let words = |list: &String| list.split(',').map(|word| word.trim().to_owned()).collect();
     let vary = arguments.vary.iter().map(|text| Vary::parse(text)).collect::<Result<Vec<_>, _>>()?;
-    let space =
-        Space { techniques: arguments.tech.iter().map(words).collect(), pairs: arguments.pairs, vary };
+    let space = Space {
+        techniques: arguments.tech.iter().map(|list| words(list)).collect(),
+        pairs: arguments.pairs,
+        vary,
+    };
     let points = space.points(&replayed.config, &replayed.set, catalogue)?;
     let selection = replayed.selection()?;
     output::check(arguments.json.as_deref())?;
@@ -64,8 +66,8 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
     let bar = LateBar::new(format!("{} points", points.len()));
     let started = Instant::now();
     let progress = |done: usize, of: usize| {
-        let left = started.elapsed().as_secs_f64() / done as f64 * (of - done) as f64;
-        bar.update(done as u64, of as u64, &format!("{done} of {of} replays, about {left:.0} s left"));
+        let left = time_left(done, of - done, started.elapsed());
+        bar.update(done as u64, of as u64, &format!("{done} of {of} replays{left}"));
     };
     let machine = (replayed.config.as_str(), &replayed.set[..]);
     let explored =

@@ -8,6 +8,19 @@ use std::time::{Duration, Instant};
 /// Work shorter than this shows no bar.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long the rest takes if it goes on as before; nothing as long as nothing is done.
+pub(super) fn time_left(done: usize, left: usize, elapsed: Duration) -> String {
+    if done == 0 {
+        return String::new();
+    }
+    let seconds = elapsed.as_secs_f64() / done as f64 * left as f64;
+    if seconds < 90.0 {
+        format!(", about {seconds:.0} s left")
+    } else {
+        format!(", about {:.0} min left", seconds / 60.0)
+    }
+}
+
 /// A progress bar that appears only if the work takes long.
 pub(super) struct LateBar {
     started: Instant,

@@ -3,7 +3,7 @@
 use super::error::CliError;
 use super::left_out::LeftOut;
 use super::progress::LateBar;
-use super::shared::ReplayArguments;
+use super::shared::{ReplayArguments, words};
 use super::{compare, output};
 use crate::compare as comparison;
 use crate::engine::Progress;
@@ -48,8 +48,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
     let replayed = &arguments.replayed;
     // Check all arguments before the work begins.
-    let words = |list: &String| list.split(',').map(|word| word.trim().to_owned()).collect::<Vec<_>>();
-    let techniques: Vec<Vec<String>> = arguments.tech.iter().map(words).collect();
+    let techniques: Vec<Vec<String>> = arguments.tech.iter().map(|list| words(list)).collect();
     let lab = Lab::new(&replayed.config, &replayed.set, &techniques, catalogue)?;
     let names = if arguments.studies == "none" { Vec::new() } else { studies::choose(&arguments.studies)? };
     let selection = replayed.selection()?;

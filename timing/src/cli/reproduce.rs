@@ -2,7 +2,7 @@
 
 use super::error::CliError;
 use super::output;
-use super::progress::LateBar;
+use super::progress::{LateBar, time_left};
 use super::shared::Threads;
 use crate::reproduce::{
     self, Cache, Experiment, Figure, PAPERS, Plan, Progress, Recorder, Recording, Workloads, measured, page,
@@ -213,18 +213,8 @@ fn list(catalogue: &Catalogue) -> Result<String, CliError> {
     Ok(text)
 }
 
-/// What is done, and how long the rest will take if it goes on as before.
+/// What is done, and how long the rest will take.
 fn remaining(at: Progress<'_>, elapsed: Duration) -> String {
-    let worked = at.done.saturating_sub(at.kept);
-    let left = match worked {
-        0 => String::new(),
-        _ => {
-            let seconds = elapsed.as_secs_f64() / worked as f64 * (at.of - at.done) as f64;
-            format!(
-                ", about {} left",
-                if seconds < 90.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", seconds / 60.0) }
-            )
-        }
-    };
+    let left = time_left(at.done.saturating_sub(at.kept), at.of - at.done, elapsed);
     format!("{} of {}{left} {}", at.done, at.of, at.now)
 }

@@ -35,6 +35,11 @@ impl ReplayArguments {
     }
 }
 
+/// The words of a list with commas.
+pub(super) fn words(list: &str) -> Vec<String> {
+    list.split(',').map(|word| word.trim().to_owned()).collect()
+}
+
 /// The techniques of a replay.
 #[derive(Args, Debug)]
 pub(super) struct TechniqueArguments {

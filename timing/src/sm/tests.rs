@@ -4,23 +4,8 @@ use crate::config::load;
 use crate::error::ReplayError;
 use crate::sched::POLICIES;
 use crate::stats::{Stall, Stats};
-use crate::testing::{Builder, Hand, r, stream};
+use crate::testing::{Builder, Hand, r, small, stream};
 use trace_format::isa::*;
-
-/// One SM, no launch latency, one scheduler, and I-cache lines that hold a whole test kernel.
-const SMALL: [&str; 7] = [
-    "front_end.icache.line_bytes=256",
-    "front_end.icache.size_bytes=4096",
-    "gpu.sms=1",
-    "launch.latency_cycles=0",
-    "scheduler.count=1",
-    "scheduler.policy=lrr",
-    "front_end.fetch_warps_per_cycle=4",
-];
-
-fn small<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    SMALL.iter().chain(more).copied().collect()
-}
 
 /// Cycles of `long` minus cycles of `short`.
 fn difference(gpu: &str, set: &[&str], short: &Hand, long: &Hand) -> u64 {

@@ -112,7 +112,7 @@ impl Technique for Las {
 mod tests {
     use super::*;
     use crate::stats::Stats;
-    use crate::testing::{Builder, Hand, r};
+    use crate::testing::{Builder, Hand, r, small};
     use trace_format::isa::{Inst, Lut, Op, Reg, SpecialReg, Src};
 
     #[test]
@@ -123,17 +123,8 @@ mod tests {
         assert_eq!(of(1 << 63, 63), 63);
     }
 
-    const SMALL: [&str; 9] = [
-        "front_end.icache.line_bytes=256",
-        "front_end.icache.size_bytes=4096",
-        "gpu.sms=1",
-        "launch.latency_cycles=0",
-        "scheduler.count=1",
-        "scheduler.policy=lrr",
-        "front_end.fetch_warps_per_cycle=4",
-        "technique.larf.entries=1",
-        "technique.larf.release='overwrite'",
-    ];
+    /// LARF with a table of one entry.
+    const ONE_ENTRY: [&str; 2] = ["technique.larf.entries=1", "technique.larf.release='overwrite'"];
 
     /// Warp 0 loads vector 0 and stays. When a barrier opens, warp 1 loads vector 1 and warp 2 vector 0.
     fn three_warps() -> Hand {
@@ -158,8 +149,7 @@ mod tests {
     }
 
     fn run(set: &[&str], techniques: &[&str]) -> Stats {
-        let set: Vec<&str> = SMALL.iter().chain(set).copied().collect();
-        three_warps().run("gtx480", &set, techniques)
+        three_warps().run("gtx480", &small(&[&ONE_ENTRY[..], set].concat()), techniques)
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub(crate) mod null;
 #[cfg(test)]
 mod pipeline_tests;
 pub(crate) mod regmutex;
+mod renaming_table;
 pub(crate) mod rfc;
 pub(crate) mod srf;
 mod stack;

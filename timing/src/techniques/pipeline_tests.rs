@@ -2,19 +2,8 @@
 //! that must balance.
 
 use crate::stats::{EnergyTable, Stats};
-use crate::testing::{Builder, Hand, r};
+use crate::testing::{Builder, Hand, r, small};
 use trace_format::isa::SpecialReg;
-
-/// One SM, no launch latency, one scheduler, and I-cache lines that hold a whole test kernel.
-const SMALL: [&str; 7] = [
-    "front_end.icache.line_bytes=256",
-    "front_end.icache.size_bytes=4096",
-    "gpu.sms=1",
-    "launch.latency_cycles=0",
-    "scheduler.count=1",
-    "scheduler.policy=lrr",
-    "front_end.fetch_warps_per_cycle=4",
-];
 
 /// `length` dependent multiply-adds on three wide registers; the accumulator's are dead in between.
 fn chain(length: usize) -> Hand {
@@ -28,7 +17,7 @@ fn chain(length: usize) -> Hand {
 
 /// Cycles that each instruction of the chain takes.
 fn cycles_per_link(set: &[&str], techniques: &[&str]) -> f64 {
-    let set: Vec<&str> = SMALL.iter().chain(set).copied().collect();
+    let set = small(set);
     let cycles = |length| chain(length).run("gtx480", &set, techniques).counters.cycles;
     (cycles(24) - cycles(8)) as f64 / 16.0
 }
@@ -66,11 +55,11 @@ fn coalescing_takes_one_read_out_of_the_chain() {
         Hand::new(b.exit(), 1, 32)
     };
     let cycles =
-        |length, techniques: &[&str]| chain(length).run("gtx480", &SMALL, techniques).counters.cycles;
+        |length, techniques: &[&str]| chain(length).run("gtx480", &small(&[]), techniques).counters.cycles;
     let difference = |techniques: &[&str]| cycles(24, techniques) - cycles(8, techniques);
     // The sum stays below 128 for the whole chain: two one-byte values share an entry.
     assert_eq!(difference(&[]) - difference(&["corf"]), 16, "one read less through the collector's port");
-    let stats = chain(40).run("gtx480", &SMALL, &["corf"]);
+    let stats = chain(40).run("gtx480", &small(&[]), &["corf"]);
     assert_eq!(stats.of_techniques("coalesced_register_reads"), 40);
     assert_eq!(stats.of_techniques("packed_pair_allocations"), stats.of_techniques("pair_allocations"));
     assert_eq!(stats.counters.rf_reads, stats.counters.operand_reads - 40);
@@ -291,7 +280,7 @@ fn one_bank_per_warp_turns_conflicts_into_shared_reads() {
         Hand::new(b.exit(), 1, 32)
     };
     let cycles =
-        |length, techniques: &[&str]| chain(length).run("gtx480", &SMALL, techniques).counters.cycles;
+        |length, techniques: &[&str]| chain(length).run("gtx480", &small(&[]), techniques).counters.cycles;
     let difference = |techniques: &[&str]| cycles(24, techniques) - cycles(8, techniques);
     assert_eq!(difference(&[]) - difference(&["corf++"]), 16, "r1 shares its access with r2 and with r3");
     assert_eq!(difference(&[]) - difference(&["corf"]), 8, "r1 is paired with one of them");

@@ -23,6 +23,12 @@ pub(crate) fn in_units(
     rules::occupancy(&resources(sm, registers, unit), demand)
 }
 
+/// Registers of an SM that a number of blocks take, allocated in `unit`.
+#[must_use]
+pub(crate) fn registers_taken(sm: &SmLimits, unit: u32, demand: &Demand, blocks: u32) -> u32 {
+    rules::registers_taken(&resources(sm, sm.registers, unit), demand, blocks)
+}
+
 fn resources(sm: &SmLimits, registers: u32, register_unit: u32) -> Resources {
     Resources {
         max_threads_per_block: sm.max_threads_per_block,

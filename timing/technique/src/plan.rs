@@ -210,8 +210,17 @@ impl<'a> Launch<'a> {
     /// Not even one block fits; the error names the resource, the demand and the limit.
     pub fn occupancy(&self, plan: &Plan) -> Result<Occupancy, String> {
         let available = self.config.sm.registers.saturating_sub(plan.reserved_registers);
-        let unit = plan.register_allocation_unit.unwrap_or(self.config.sm.register_allocation_unit);
-        occupancy::in_units(&self.config.sm, available, unit, &self.demand(plan))
+        occupancy::in_units(&self.config.sm, available, self.register_unit(plan), &self.demand(plan))
+    }
+
+    /// Registers of an SM that a number of blocks take under a plan.
+    #[must_use]
+    pub fn registers_taken(&self, plan: &Plan, blocks: u32) -> u32 {
+        occupancy::registers_taken(&self.config.sm, self.register_unit(plan), &self.demand(plan), blocks)
+    }
+
+    fn register_unit(&self, plan: &Plan) -> u32 {
+        plan.register_allocation_unit.unwrap_or(self.config.sm.register_allocation_unit)
     }
 }
 

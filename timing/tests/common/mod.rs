@@ -3,7 +3,9 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use serde_json::Value;
 use std::path::Path;
+use std::process::{Command, Output};
 use trace_format::container::{LaunchRecord, TransferKind, TransferRecord, WaitRecord};
 use trace_format::isa::*;
 use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, execute};
@@ -151,4 +153,43 @@ fn record_launch(writer: &mut TraceWriter, kernel: &MachineKernel, index: u32, w
         launch.submit(&mut recorder).expect("a block");
     }
     launch.finish().expect("a finished launch");
+}
+
+/// Runs a program in a folder.
+pub(crate) fn run(program: &str, arguments: &[&str], folder: &Path) -> Output {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder).output().expect("the binary runs")
+}
+
+/// All that a program has printed.
+pub(crate) fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// What a successful program has printed, as JSON.
+pub(crate) fn json(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", text(output));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// A folder with the trace `t.wtrace` of two kernels.
+pub(crate) fn two_kernels() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let kernels = [mixed("mixed"), arithmetic("chain", 40)];
+    let launch = |kernel| Item::Launch(Launch { kernel, stream: 0, blocks: 24, threads: 128 });
+    record(&folder.path().join("t.wtrace"), &kernels, &[launch(0), launch(1)]);
+    folder
+}
+
+/// The JSON of a replay of that trace on `gtx480`, with a technique under some settings.
+pub(crate) fn replay_with(program: &str, technique: &str, folder: &Path, set: &[&str]) -> Value {
+    let mut arguments = vec!["replay", "t.wtrace", "--config", "gtx480", "--tech", technique, "--json", "-"];
+    arguments.extend(set.iter().flat_map(|item| ["--set", item]));
+    json(&run(program, &arguments, folder))
+}
+
+/// The number at a path of keys.
+pub(crate) fn number(value: &Value, path: &str) -> u64 {
+    let found = path.split('/').fold(value, |value, key| &value[key]);
+    found.as_u64().unwrap_or_else(|| panic!("{path} is no number: {found}"))
 }

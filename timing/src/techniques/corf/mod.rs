@@ -19,6 +19,7 @@ mod tests;
 pub(crate) mod variants;
 
 use super::deaths::Deaths;
+use super::renaming_table;
 use super::{
     Cx, Edge, InstView, Launch, MicroOp, OperandRead, ParamValue, Plan, ReadFrom, RegisterWrite, Shape,
     Storage, Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo,
@@ -206,11 +207,7 @@ impl Technique for Corf {
         self.resident_warps = 0;
         self.accounted = 0;
         self.counts = Counts::default();
-        let banks = config.register_file.banks;
-        self.table = Storage::new(
-            Shape::new(banks, config.sm.max_warps * 256 / banks, TABLE_BITS)
-                .with_ports(settings.table_ports, 1),
-        );
+        self.table = renaming_table::storage(config, TABLE_BITS, settings.table_ports);
         plan.extra_collect_cycles += settings.renaming_cycles;
         plan.hooks.collect = true;
         plan.hooks.write_back = true;

@@ -3,7 +3,7 @@
 use super::toy::*;
 use crate::stats::Stall;
 use crate::techniques::*;
-use crate::testing::{Builder, Hand, r};
+use crate::testing::{Builder, Hand, r, small_machine};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -57,7 +57,7 @@ fn held_fetch_leaves_its_turn_to_others_and_its_slots_have_its_cause() {
     let stats = run(&hand, &toy);
     // Without techniques, fetch begins when the block has been set up, and the first access to the I-cache
     // misses.
-    let start = u64::from(machine(&[]).sm.block_launch_cycles);
+    let start = u64::from(small_machine(&[]).sm.block_launch_cycles);
     assert_eq!(cycles(&stats) - cycles(&plain), until - start);
     assert_eq!(
         stats.counters.icache_accesses, plain.counters.icache_accesses,

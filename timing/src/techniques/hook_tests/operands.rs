@@ -3,7 +3,7 @@
 
 use super::toy::*;
 use crate::techniques::*;
-use crate::testing::{Builder, Hand, r};
+use crate::testing::{Builder, Hand, r, small_machine};
 use std::sync::Arc;
 use trace_format::isa::{Pred, PredSrc};
 
@@ -33,7 +33,7 @@ fn stored(latency_cycles: u32, ports: u32) -> Toy {
 #[test]
 fn operands_from_storage_take_its_latency_and_queue_at_its_ports() {
     let per_link = |toy: &Toy| (cycles(&run(&chain(24), toy)) - cycles(&run(&chain(8), toy))) as f64 / 16.0;
-    let config = machine(&[]);
+    let config = small_machine(&[]);
     // One cycle from issue to read, then the addition.
     let addition =
         f64::from(config.collectors.issue_to_read_cycles + config.latency["int_add"].latency_cycles);

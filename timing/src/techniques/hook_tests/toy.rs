@@ -1,10 +1,9 @@
 //! The toy: a technique made of a set of hooks and a few closures, and the small machine that it runs on.
 
-use crate::config::{GpuConfig, load};
 use crate::error::ReplayError;
 use crate::stats::Stats;
 use crate::techniques::*;
-use crate::testing::{Builder, Hand, r};
+use crate::testing::{Builder, Hand, r, small_machine};
 use std::sync::{Arc, Mutex};
 use warplab_technique::declare::Cause;
 use warplab_technique::{CauseInfo, StorageInfo};
@@ -252,27 +251,12 @@ impl Technique for Toy {
     }
 }
 
-/// One SM, no launch latency, one scheduler, and I-cache lines that hold a whole test kernel.
-pub(super) fn machine(set: &[&str]) -> GpuConfig {
-    let small = [
-        "front_end.icache.line_bytes=256",
-        "front_end.icache.size_bytes=4096",
-        "gpu.sms=1",
-        "launch.latency_cycles=0",
-        "scheduler.count=1",
-        "scheduler.policy=lrr",
-        "front_end.fetch_warps_per_cycle=4",
-    ];
-    let set: Vec<String> = small.iter().chain(set).map(|item| (*item).to_owned()).collect();
-    load("gtx480", &set).expect("a valid configuration").config
-}
-
 pub(super) fn run(hand: &Hand, toy: &Toy) -> Stats {
     run_on(hand, toy, &[]).unwrap_or_else(|why| panic!("{why}"))
 }
 
 pub(super) fn run_on(hand: &Hand, toy: &Toy, set: &[&str]) -> Result<Stats, ReplayError> {
-    hand.run_techniques(&machine(set), vec![Box::new(toy.clone())])
+    hand.run_techniques(&small_machine(set), vec![Box::new(toy.clone())])
 }
 
 pub(super) fn plain(hand: &Hand) -> Stats {
@@ -280,7 +264,7 @@ pub(super) fn plain(hand: &Hand) -> Stats {
 }
 
 pub(super) fn plain_on(hand: &Hand, set: &[&str]) -> Stats {
-    hand.run_techniques(&machine(set), Vec::new()).unwrap_or_else(|why| panic!("{why}"))
+    hand.run_techniques(&small_machine(set), Vec::new()).unwrap_or_else(|why| panic!("{why}"))
 }
 
 pub(super) fn cycles(stats: &Stats) -> u64 {

@@ -14,6 +14,7 @@ mod tests;
 mod vector;
 
 use super::deaths::Deaths;
+use super::renaming_table;
 use super::{
     AccessVerdict, Answered, Claim, Cx, InFlightId, InstView, IssueVerdict, Issuing, Launch, MemAccess,
     OperandRead, ParamValue, Params as _, Plan, ReadFrom, RegisterWrite, Registration, Shape, Storage,
@@ -677,11 +678,7 @@ impl Technique for Larf {
         let map = Shape::new(1, entries, bits).with_ports(self.params.map_ports, self.params.map_ports);
         self.map = Storage::new(map.with_latency(self.params.lookup_cycles));
         self.merge_slot = Storage::new(self.merge_slot.shape());
-        let banks = config.register_file.banks;
-        self.renaming = Storage::new(
-            Shape::new(banks, config.sm.max_warps * 256 / banks, TABLE_BITS)
-                .with_ports(self.params.table_ports, 1),
-        );
+        self.renaming = renaming_table::storage(config, TABLE_BITS, self.params.table_ports);
         // The upper half of the entries' addresses, and which physical registers are in use.
         self.further_bits = 32 + u64::from(physical);
         if self.params.mechanism {

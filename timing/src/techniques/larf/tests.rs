@@ -2,28 +2,13 @@
 //! kernels whose loads read what stores have written.
 
 use super::*;
-use crate::config::{GpuConfig, load};
+use crate::config::GpuConfig;
 use crate::error::ReplayError;
 use crate::stats::Stats;
-use crate::testing::{Builder, Hand, r};
+use crate::testing::{Builder, Hand, r, small_machine};
 use proptest::prelude::*;
 use test_kit::Random;
 use trace_format::isa::{Lut, Reg, SpecialReg, Src};
-
-/// One SM, no launch latency, one scheduler, and I-cache lines that hold a whole test kernel.
-fn machine(set: &[&str]) -> GpuConfig {
-    let small = [
-        "front_end.icache.line_bytes=256",
-        "front_end.icache.size_bytes=4096",
-        "gpu.sms=1",
-        "launch.latency_cycles=0",
-        "scheduler.count=1",
-        "scheduler.policy=lrr",
-        "front_end.fetch_warps_per_cycle=4",
-    ];
-    let set: Vec<String> = small.iter().chain(set).map(|item| (*item).to_owned()).collect();
-    load("gtx480", &set).expect("a valid configuration").config
-}
 
 fn larf(config: &GpuConfig) -> Larf {
     let empty = toml::Table::new();
@@ -31,7 +16,7 @@ fn larf(config: &GpuConfig) -> Larf {
 }
 
 fn run_with(hand: &Hand, set: &[&str], fault: Option<Fault>) -> Result<Stats, ReplayError> {
-    let config = machine(set);
+    let config = small_machine(set);
     let technique = Larf { fault, ..larf(&config) };
     hand.run_techniques(&config, vec![Box::new(technique)])
 }
@@ -44,7 +29,7 @@ fn run(hand: &Hand, set: &[&str]) -> Stats {
 }
 
 fn plain(hand: &Hand, set: &[&str]) -> Stats {
-    hand.run_techniques(&machine(set), Vec::new()).unwrap_or_else(|why| panic!("{why}"))
+    hand.run_techniques(&small_machine(set), Vec::new()).unwrap_or_else(|why| panic!("{why}"))
 }
 
 fn lost(stats: &Stats, cause: Lost) -> u64 {
@@ -574,7 +559,7 @@ proptest! {
             format!("technique.larf.across_blocks={across}"),
             format!("technique.larf.strides={strides}"),
         ];
-        let config = machine(&set.each_ref().map(String::as_str));
+        let config = small_machine(&set.each_ref().map(String::as_str));
         let stats = hand.run_techniques(&config, vec![Box::new(larf(&config))]);
         let stats = stats.map_err(|why| TestCaseError::fail(why.to_string()))?;
         prop_assert_eq!(lost(&stats, Lost::OtherBlock), 0, "stores of this SM are seen");

@@ -127,17 +127,17 @@ pub(super) fn split(launch: &Launch<'_>, all: u32, extended: u32, rules: Rules) 
     if rules.pairs {
         // A pair of warps has two base sets and one extended set.
         let room = |blocks: &u32| {
-            let (used, _) = base_sets(config, &plan, *blocks, per_block);
+            let used = launch.registers_taken(&plan, *blocks);
             used + (blocks * per_block).div_ceil(2) * section <= config.sm.registers
         };
         let blocks = (1..=occupancy.blocks).rev().find(room)?;
-        let (used, parts) = base_sets(config, &plan, blocks, per_block);
+        let (used, parts) = (launch.registers_taken(&plan, blocks), parts(config));
         let (warps, reserved) = (blocks * per_block, config.sm.registers - used);
         let pools = config.sm.max_warps.div_ceil(2 * parts) * parts;
         let sections = 1;
         return Some(Split { base, extended, blocks, warps, pools, parts, pairs: true, sections, reserved });
     }
-    let (used, pools) = base_sets(config, &plan, occupancy.blocks, per_block);
+    let (used, pools) = (launch.registers_taken(&plan, occupancy.blocks), parts(config));
     let sections = config.sm.registers.saturating_sub(used) / pools / section;
     let most = if rules.sections == 0 { u32::MAX } else { rules.sections.div_ceil(pools) };
     let sections = sections.min(config.sm.max_warps.div_ceil(pools)).min(most);
@@ -152,19 +152,10 @@ pub(super) fn unit(rules: Rules) -> Option<u32> {
     (rules.unit > 0).then_some(32 * rules.unit)
 }
 
-/// Registers of the base sets of some blocks, and the parts into which the register file is divided.
-fn base_sets(config: &GpuConfig, plan: &Plan, blocks: u32, warps: u32) -> (u32, u32) {
-    let unit = plan.register_allocation_unit.unwrap_or(config.sm.register_allocation_unit);
-    let warp = (plan.registers_per_thread + config.sm.hidden_registers_per_thread) * 32;
+/// The parts into which the register file is divided.
+fn parts(config: &GpuConfig) -> u32 {
     match rule(config) {
-        RegisterAllocation::Block { warps: granule } => {
-            (blocks * (warps.next_multiple_of(granule) * warp).next_multiple_of(unit), 1)
-        }
-        RegisterAllocation::Warp { warps: granule } => {
-            (blocks * warps.next_multiple_of(granule) * warp.next_multiple_of(unit), 1)
-        }
-        RegisterAllocation::SubPartition { parts } => {
-            ((blocks * warps).next_multiple_of(parts) * warp.next_multiple_of(unit), parts)
-        }
+        RegisterAllocation::SubPartition { parts } => parts,
+        RegisterAllocation::Block { .. } | RegisterAllocation::Warp { .. } => 1,
     }
 }

@@ -1,0 +1,12 @@
+//! The storage of a renaming table: an entry for each register of each warp slot, in a bank per bank of the register file
+//! (CORF, section 2.6).
+
+use super::{Shape, Storage};
+use crate::config::GpuConfig;
+
+/// The table of an SM with entries of so many bits, and lookups per bank and cycle; results update a bank through a port of
+/// their own.
+pub(super) fn storage(config: &GpuConfig, entry_bits: u32, ports: u32) -> Storage {
+    let banks = config.register_file.banks;
+    Storage::new(Shape::new(banks, config.sm.max_warps * 256 / banks, entry_bits).with_ports(ports, 1))
+}

@@ -1,6 +1,7 @@
 //! Replays an open trace on a configuration: launches run one after the other, or together where streams
 //! allow it.
 
+mod profile;
 mod select;
 mod source;
 mod streams;
@@ -18,7 +19,8 @@ use crate::program::Program;
 use crate::sm::{Machine, Shape};
 use crate::source::{LaunchSource, Plain};
 use crate::stats::{Column, EnergyTable, Series, Stats};
-use crate::techniques::{Launch, Stack, Technique};
+use crate::techniques::{Launch, RecordedWarps, Stack, Technique};
+use profile::RecordedLaunch;
 use serde_json::{Value, json};
 use std::ops::Range;
 use trace_format::container::TransferKind;
@@ -203,6 +205,8 @@ fn prepare<S: LaunchSource>(
     asked.dynamic_shared_bytes = launch.dynamic_shared_bytes;
     asked.parameters = launch.banks.param.get(trace_format::isa::space::PARAM_BASE as usize..).unwrap_or(&[]);
     let has_values = trace.header().has_values();
+    let recorded = RecordedLaunch { trace, launch: index };
+    asked.recording = has_values.then_some(&recorded as &dyn RecordedWarps);
     if let Some(technique) = techniques.iter().find(|t| t.info().needs_values && !has_values) {
         return Err(ReplayError::Refused(format!(
             "technique {} checks register values, and {} was recorded with --addresses-only; record it without that",

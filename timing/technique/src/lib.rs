@@ -24,6 +24,7 @@ mod micro;
 pub mod occupancy;
 mod plan;
 pub mod program;
+mod recording;
 mod storage;
 mod technique;
 mod verdict;
@@ -35,6 +36,7 @@ pub use declare::{CauseInfo, CounterInfo, ParamInfo, ParamValue, Params, Price};
 pub use lanes::merge;
 pub use micro::{MicroId, MicroOp};
 pub use plan::{Claim, CollectorPlan, Edge, Hooks, Inserted, Launch, Plan};
+pub use recording::{Executed, Profiled, RecordedWarps};
 pub use storage::{Access, Shape, Storage, StorageInfo};
 pub use technique::{Fork, Registration, Technique, TechniqueInfo};
 /// Used by the macros of [`declare`].

@@ -5,6 +5,7 @@ use crate::config::GpuConfig;
 use crate::micro::{MicroId, MicroOp};
 use crate::occupancy::{self, Demand, Occupancy};
 use crate::program::{Program, Renaming};
+use crate::recording::RecordedWarps;
 use std::fmt;
 
 /// Part of the machine that one technique controls alone; two techniques with the same claim cannot be
@@ -178,6 +179,8 @@ pub struct Launch<'a> {
     pub dynamic_shared_bytes: u32,
     /// The kernel's parameters as they lie in the constant bank.
     pub parameters: &'a [u8],
+    /// The recorded warps, for profiles; none if the recording has no register values.
+    pub recording: Option<&'a dyn RecordedWarps>,
 }
 
 impl<'a> Launch<'a> {
@@ -185,7 +188,16 @@ impl<'a> Launch<'a> {
     #[must_use]
     pub fn new(program: &'a Program, config: &'a GpuConfig, grid: [u32; 3], block: [u32; 3]) -> Launch<'a> {
         let blocks = grid.iter().map(|n| u64::from(*n)).product();
-        Launch { program, config, grid, block, blocks, dynamic_shared_bytes: 0, parameters: &[] }
+        Launch {
+            program,
+            config,
+            grid,
+            block,
+            blocks,
+            dynamic_shared_bytes: 0,
+            parameters: &[],
+            recording: None,
+        }
     }
 
     /// Threads of a block.

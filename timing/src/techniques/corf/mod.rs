@@ -13,6 +13,7 @@
 
 mod packing;
 mod physical;
+mod profile;
 mod rename;
 #[cfg(test)]
 mod tests;
@@ -21,8 +22,8 @@ pub(crate) mod variants;
 use super::deaths::Deaths;
 use super::renaming_table;
 use super::{
-    Cx, Edge, InstView, Launch, MicroOp, OperandRead, ParamValue, Plan, ReadFrom, RegisterWrite, Shape,
-    Storage, Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo,
+    Cx, Edge, InstView, Launch, MicroOp, OperandRead, ParamValue, Plan, Profiled, ReadFrom, RegisterWrite,
+    Shape, Storage, Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo,
 };
 use crate::analysis::affinity::Affinity;
 use crate::analysis::alignment;
@@ -31,6 +32,7 @@ use crate::program::MAX_SRC;
 use crate::source::Row;
 use packing::SLICES;
 use physical::{Allocation, PhysicalFile};
+use profile::Profile;
 use rename::{Buddies, Hints, Lookup, Mapping, Packing, Renaming};
 use warplab_technique::{causes, counts};
 
@@ -84,6 +86,18 @@ enum Wanted {
     Sides,
 }
 
+/// Where the weights of the register affinity graph come from.
+#[derive(Clone, Copy, Debug)]
+enum Weights {
+    /// The code: how often the compiler expects an instruction to execute.
+    Static {
+        /// Weight of a loop without a constant trip count.
+        unknown_trips: u32,
+    },
+    /// A recorded launch: how often two registers were read together whose values fitted one register.
+    Recorded(Profiled),
+}
+
 /// Reads that share an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sharing {
@@ -104,8 +118,8 @@ struct Settings {
     wanted: Wanted,
     /// Registers that one metadata instruction speaks of.
     registers_per_instruction: u32,
-    /// Weight of a loop without a constant trip count.
-    unknown_trips: u32,
+    /// Where the weights of the graph come from.
+    weights: Weights,
     /// How values are stored.
     packing: Packing,
     /// Where registers are allocated.
@@ -178,11 +192,19 @@ impl Technique for Corf {
         let settings = self.settings;
         let file = PhysicalFile::new(config, settings.allocation)?;
         let flow = program.kernel.flow();
-        let graph = || Affinity::of(&program.kernel, &flow, u64::from(settings.unknown_trips));
+        let needs_graph = settings.wanted != Wanted::Nothing || settings.allocation.is_bank_aware();
+        let Profile { fitting: graph, all: reads } = match settings.weights {
+            _ if !needs_graph => Profile::default(),
+            Weights::Static { unknown_trips } => {
+                let graph = Affinity::of(&program.kernel, &flow, u64::from(unknown_trips));
+                Profile { all: graph.clone(), fitting: graph }
+            }
+            Weights::Recorded(of) => Profile::of(launch, of)?,
+        };
         let (hints, told) = match settings.wanted {
             Wanted::Nothing => (Hints::Pairs(Box::new([None; 256])), 0),
             Wanted::Pairs => {
-                let pairs = graph().exclusive_pairs();
+                let pairs = graph.exclusive_pairs();
                 let mut buddies: Buddies = [None; 256];
                 for pair in &pairs {
                     buddies[usize::from(pair.low)] = Some(pair.high);
@@ -190,9 +212,7 @@ impl Technique for Corf {
                 }
                 (Hints::Pairs(Box::new(buddies)), 2 * pairs.len() as u32)
             }
-            Wanted::Sides => {
-                (Hints::Sides(Box::new(alignment::sides(&graph()))), program.registers_per_thread)
-            }
+            Wanted::Sides => (Hints::Sides(Box::new(alignment::sides(&graph))), program.registers_per_thread),
         };
         let carriers = told.div_ceil(settings.registers_per_instruction);
         if carriers > 0 {
@@ -202,7 +222,9 @@ impl Technique for Corf {
         let warps = config.sm.max_warps as usize;
         self.deaths = settings.releases.then(|| Deaths::new(warps, Release::of(&program.kernel, &flow)));
         let registers = program.registers_per_thread as usize;
-        self.renaming = Some(Renaming::new((warps, registers), hints, file, settings.packing));
+        // Reads that do not fit one register conflict, and never share an access.
+        let neighbours = rename::neighbours(if settings.wanted == Wanted::Sides { &graph } else { &reads });
+        self.renaming = Some(Renaming::new((warps, registers), hints, neighbours, file, settings.packing));
         self.registers_per_warp = u64::from(program.registers_per_thread);
         self.resident_warps = 0;
         self.accounted = 0;

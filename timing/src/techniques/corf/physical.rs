@@ -22,12 +22,21 @@ pub(super) enum Allocation {
     SideAtHome,
     /// The lowest entry of the warp's bank, on the register's side if there is room.
     WarpBank,
+    /// The lowest entry of the bank in which it conflicts least with the registers that are read with it.
+    BankAware,
+    /// The same, on the register's side if there is room.
+    SideBankAware,
 }
 
 impl Allocation {
+    /// Whether the bank follows from the registers that are read together.
+    pub(super) fn is_bank_aware(self) -> bool {
+        matches!(self, Allocation::BankAware | Allocation::SideBankAware)
+    }
+
     /// Whether registers have sides.
     fn has_sides(self) -> bool {
-        matches!(self, Allocation::SideAtHome | Allocation::WarpBank)
+        matches!(self, Allocation::SideAtHome | Allocation::WarpBank | Allocation::SideBankAware)
     }
 }
 
@@ -102,7 +111,7 @@ pub(super) struct PhysicalFile {
     banks_per_pool: usize,
     /// Bank of each physical register.
     banks: Vec<u8>,
-    allocation: Allocation,
+    pub(super) allocation: Allocation,
     /// The bank of each register without packing, or of its warp.
     home: BankMap,
 }
@@ -182,17 +191,32 @@ impl PhysicalFile {
         self.banks[usize::from(physical)]
     }
 
+    /// The banks of a warp's pool in which an entry has an unreserved run of `width` slices.
+    pub(super) fn banks_with_room(&self, slot: usize, width: u32) -> impl Iterator<Item = u8> {
+        let first = slot % self.pools * self.banks_per_pool;
+        let class = class(width, Side::Either);
+        (first..first + self.banks_per_pool)
+            .map(|bank| bank as u8)
+            .filter(move |bank| self.first_in_bank(*bank, class).is_some())
+    }
+
+    /// How many banks of its pool lie between a bank and another one, counted upwards.
+    pub(super) fn distance(&self, from: u8, to: u8) -> usize {
+        (usize::from(to) + self.banks_per_pool - usize::from(from) % self.banks_per_pool)
+            % self.banks_per_pool
+    }
+
     /// The first entry with a free run of `width` slices that nothing reserves: on the given side if there is one in the
-    /// register's bank, else anywhere.
-    pub(super) fn take(&mut self, slot: usize, reg: u8, width: u32, side: Side) -> Option<(u16, Slices)> {
+    /// bank that is wanted, else anywhere.
+    pub(super) fn take(&mut self, slot: usize, bank: u8, width: u32, side: Side) -> Option<(u16, Slices)> {
         let on_side = (self.allocation.has_sides() && side != Side::Either && width < SLICES)
-            .then(|| self.first_in_bank(self.home.bank(slot, reg), class(width, side)))
+            .then(|| self.first_in_bank(bank, class(width, side)))
             .flatten();
         let (physical, run) = match (on_side, side) {
             (Some(physical), Side::Left) => (physical, Slices::new(SLICES - width, width)),
             (Some(physical), _) => (physical, Slices::new(0, width)),
             (None, _) => {
-                let physical = self.first(slot, reg, width)?;
+                let physical = self.first(slot, bank, width)?;
                 (physical, Slices::free_run(self.used[usize::from(physical)], width)?)
             }
         };
@@ -201,8 +225,8 @@ impl PhysicalFile {
     }
 
     /// Takes the lowest `width` slices of an empty entry and reserves the rest.
-    pub(super) fn take_reserving(&mut self, slot: usize, reg: u8, width: u32) -> Option<(u16, Slices)> {
-        let physical = self.first(slot, reg, SLICES)?;
+    pub(super) fn take_reserving(&mut self, slot: usize, bank: u8, width: u32) -> Option<(u16, Slices)> {
+        let physical = self.first(slot, bank, SLICES)?;
         let run = Slices::new(0, width);
         self.occupy(physical, run);
         self.set_reserved(physical, true);
@@ -249,22 +273,22 @@ impl PhysicalFile {
         self.refresh(physical);
     }
 
-    /// First entry with an unreserved run of `width` slices: in the home bank first if the policy says so,
-    /// then in the warp's own pool, then in any.
-    fn first(&self, slot: usize, reg: u8, width: u32) -> Option<u16> {
+    /// First entry with an unreserved run of `width` slices: in the wanted bank if the policy has one, then in the warp's
+    /// own pool, then in any.
+    fn first(&self, slot: usize, bank: u8, width: u32) -> Option<u16> {
         let class = class(width, Side::Either);
         let banks = |pool: usize| pool * self.banks_per_pool..(pool + 1) * self.banks_per_pool;
         let first = |pool: usize| match self.allocation {
             Allocation::FirstFit => self.first_in_group(pool, class).map(|within| self.entry(pool, within)),
             _ => banks(pool).filter_map(|bank| self.first_in_bank(bank as u8, class)).min(),
         };
-        let in_home = || match self.allocation {
+        let in_bank = || match self.allocation {
             Allocation::FirstFit => None,
-            _ => self.first_in_bank(self.home.bank(slot, reg), class),
+            _ => self.first_in_bank(bank, class),
         };
         let own = slot % self.pools;
         let others = || (0..self.pools).filter(|pool| *pool != own).find_map(first);
-        in_home().or_else(|| first(own)).or_else(others)
+        in_bank().or_else(|| first(own)).or_else(others)
     }
 
     /// First entry of a bank with unreserved room of a class.
@@ -324,7 +348,8 @@ mod tests {
                 .expect("fits");
         assert_eq!(split.rows.len(), 2048);
         for slot in 0..64 {
-            let (physical, _) = split.take(slot, 0, 4, Side::Either).expect("room");
+            let home = split.home_bank(slot, 0);
+            let (physical, _) = split.take(slot, home, 4, Side::Either).expect("room");
             let bank = usize::from(split.bank(physical));
             assert_eq!(bank / 4, slot % 4, "banks 4s to 4s+3 are those of scheduler s");
         }
@@ -350,7 +375,8 @@ mod tests {
         let config = load("gtx480", &[]).expect("valid").config;
         let mut file = PhysicalFile::new(&config, Allocation::WarpBank).expect("fits");
         let mut take = |slot, width, side| {
-            let (physical, run) = file.take(slot, 0, width, side).expect("room");
+            let home = file.home_bank(slot, 0);
+            let (physical, run) = file.take(slot, home, width, side).expect("room");
             (physical, file.bank(physical), run.mask())
         };
         assert_eq!(take(3, 1, Side::Left), (3, 3, 0b1000));

@@ -10,6 +10,7 @@
 use super::Counts;
 use super::packing::{SLICES, Slices, pack, unpack, width_bytes};
 use super::physical::PhysicalFile;
+use crate::analysis::affinity::Affinity;
 use crate::analysis::alignment::{Side, Sides};
 use crate::program::RegSet;
 use crate::source::Row;
@@ -25,6 +26,16 @@ pub(super) enum Hints {
     Pairs(Box<Buddies>),
     /// On which side of an entry each is to lie.
     Sides(Box<Sides>),
+}
+
+/// For each register those that instructions read with it, and how often.
+pub(super) fn neighbours(graph: &Affinity) -> Vec<Vec<(u8, u64)>> {
+    let mut of = vec![Vec::new(); 256];
+    for (pair, reads) in graph.edges() {
+        of[usize::from(pair.low)].push((pair.high, reads));
+        of[usize::from(pair.high)].push((pair.low, reads));
+    }
+    of
 }
 
 /// How values are stored.
@@ -89,6 +100,8 @@ pub(super) struct Renaming {
     mapped: Vec<RegSet>,
     hints: Hints,
     packing: Packing,
+    /// For each register those that instructions read with it, and how often, where banks are chosen by that.
+    neighbours: Vec<Vec<(u8, u64)>>,
     /// The packed contents.
     pub file: PhysicalFile,
 }
@@ -98,6 +111,7 @@ impl Renaming {
     pub(super) fn new(
         (warps, registers): (usize, usize),
         hints: Hints,
+        neighbours: Vec<Vec<(u8, u64)>>,
         file: PhysicalFile,
         packing: Packing,
     ) -> Renaming {
@@ -107,6 +121,7 @@ impl Renaming {
             mapped: vec![RegSet::default(); warps],
             hints,
             packing,
+            neighbours,
             file,
         }
     }
@@ -248,6 +263,34 @@ impl Renaming {
         self.table[self.index(slot, buddy)].place.map(|(physical, _)| physical)
     }
 
+    /// The bank in which an unmapped register is wanted.
+    fn bank_for(&self, slot: usize, reg: u8, width: u32) -> u8 {
+        let home = self.file.home_bank(slot, reg);
+        if !self.file.allocation.is_bank_aware() {
+            return home;
+        }
+        let cost = |bank: &u8| (self.conflicts(slot, reg, width, *bank), self.file.distance(home, *bank));
+        self.file.banks_with_room(slot, width).min_by_key(cost).unwrap_or(home)
+    }
+
+    /// How much speaks against a bank: without sides the reads of registers there with this one, which conflict; with sides,
+    /// negative, those that share an access.
+    fn conflicts(&self, slot: usize, reg: u8, width: u32, bank: u8) -> i64 {
+        let of = |(other, reads): &(u8, u64)| {
+            let Some((physical, slices)) = self.table[self.index(slot, *other)].place else { return 0 };
+            let reads = i64::try_from(*reads).unwrap_or(i64::MAX);
+            match &self.hints {
+                _ if self.file.bank(physical) != bank => 0,
+                Hints::Pairs(_) => reads,
+                Hints::Sides(sides) => {
+                    let apart = sides[usize::from(reg)] != sides[usize::from(*other)];
+                    if apart && width + slices.count() <= SLICES { -reads } else { 0 }
+                }
+            }
+        };
+        self.neighbours[usize::from(reg)].iter().map(of).fold(0, i64::saturating_add)
+    }
+
     /// Allocates slices for an unmapped register.
     fn allocate(&mut self, slot: usize, reg: u8, width: u32, stats: &mut Counts) -> (u16, Slices) {
         let side = match &self.hints {
@@ -260,10 +303,19 @@ impl Renaming {
                 let beside = self.file.take_in(home, width);
                 stats.packed_pair_allocations += u64::from(beside.is_some());
                 self.file.set_reserved(home, false);
-                beside.map(|run| (home, run)).or_else(|| self.file.take(slot, reg, width, side))
+                beside.map(|run| (home, run)).or_else(|| {
+                    let bank = self.bank_for(slot, reg, width);
+                    self.file.take(slot, bank, width, side)
+                })
             }
-            (Some(_), None) => self.file.take_reserving(slot, reg, width),
-            (None, _) => self.file.take(slot, reg, width, side),
+            (Some(_), None) => {
+                let bank = self.bank_for(slot, reg, SLICES);
+                self.file.take_reserving(slot, bank, width)
+            }
+            (None, _) => {
+                let bank = self.bank_for(slot, reg, width);
+                self.file.take(slot, bank, width, side)
+            }
         };
         // Every entry in use holds a register, and occupancy grants no more registers than there are entries.
         found.expect("resident warps hold no more registers than the register file has")

@@ -7,7 +7,7 @@ use super::*;
 use crate::program::RegSet;
 use crate::source::Row;
 use crate::techniques::testing::{Bench, From, Random, config, count, launch, prepared, program, stack};
-use crate::techniques::{Inserted, MicroId};
+use crate::techniques::{Executed, Inserted, MicroId, RecordedWarps};
 use proptest::prelude::*;
 use warplab_technique::context::Found;
 
@@ -324,6 +324,79 @@ fn two_of_three_narrow_operands_share_an_access() {
     assert!(reads.iter().all(|from| matches!(from, From::Bank(2) | From::With(_))), "warp 2 has bank 2");
 }
 
+/// A recording whose only warp executes instructions with these values of r1 to r4, in another first launch.
+#[derive(Debug)]
+struct Recorded {
+    this: [u32; 4],
+    first: [u32; 4],
+}
+
+impl RecordedWarps for Recorded {
+    fn walk(&self, launch: Profiled, visit: &mut dyn FnMut(&Executed<'_>)) -> Result<(), String> {
+        let values = if launch == Profiled::ThisLaunch { self.this } else { self.first };
+        let mut rows = vec![Row::ZERO];
+        rows.extend(values.map(Row::splat));
+        (4..7).for_each(|pc| visit(&Executed::new(pc, u32::MAX, &rows)));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_profile_pairs_the_registers_whose_values_fit() {
+    // The code pairs r2 with r3, which are read together twice, and leaves r1 and r4 alone.
+    let text =
+        "mov r1 1\n mov r2 2\n mov r3 3\n mov r4 4\n iadd r5 r1 r2\n iadd r5 r2 r3\n iadd r5 r2 r3\n exit";
+    let wide = [1, 2, 0x1234_5678, 4];
+    let pair = |weights: &str, recorded: Option<Recorded>| {
+        let config = config(&[&format!("technique.corf.weights='{weights}'")]);
+        let program = program(text, &config);
+        let mut corf = corf(&config.technique["corf"]).expect("valid");
+        let mut asked = launch(&program, &config);
+        asked.recording = recorded.as_ref().map(|recorded| recorded as &dyn RecordedWarps);
+        corf.prepare(&asked, &mut Plan::of(&program))?;
+        let renaming = corf.renaming();
+        Ok((1..5u8).filter(|reg| renaming.are_partners(2, *reg)).collect::<Vec<u8>>())
+    };
+    let recorded = |this, first| Some(Recorded { this, first });
+    assert_eq!(pair("static", None), Ok(vec![3]));
+    assert_eq!(pair("profile", recorded(wide, [1, 2, 3, 4])), Ok(vec![1]), "r2 and r3 never fit");
+    assert_eq!(pair("first_launch", recorded(wide, [1, 2, 3, 4])), Ok(vec![3]));
+    let why: Result<_, String> = pair("profile", None);
+    assert!(why.expect_err("no recording").contains("needs a recording"));
+}
+
+#[test]
+fn a_bank_is_chosen_by_the_registers_that_are_read_together() {
+    // On gtx480 the home bank of r16 is that of r0.
+    let text = "mov r0 305419896\n mov r16 305419896\n iadd r3 r0 r16\n exit";
+    let place = |allocation: &str| {
+        let config =
+            config(&[&format!("technique.corf.allocation='{allocation}'"), "technique.corf.pairs=false"]);
+        let program = program(text, &config);
+        let (mut corf, _) = prepared(corf, "corf", &program, &config);
+        let mut bench = Bench::new(&program, 0);
+        bench.start(&mut corf);
+        step(&mut bench, &mut corf, 0, 0x1234_5678);
+        step(&mut bench, &mut corf, 1, 0x1234_5678);
+        step(&mut bench, &mut corf, 2, 9)
+    };
+    assert_eq!(place("home_bank"), [From::Bank(0), From::Bank(0)]);
+    assert_eq!(place("bank_aware"), [From::Bank(0), From::Bank(1)], "the next bank without conflict");
+    // With sides, registers that can share an access are kept in one bank.
+    let text = "mov r0 1\n mov r1 2\n mov r2 3\n iadd r3 r0 r1\n exit";
+    let reads = |allocation: &str| {
+        let config = config(&[&format!("technique.corf++.allocation='{allocation}'")]);
+        let program = program(text, &config);
+        let (mut plus, _) = prepared(corf_plus, "corf++", &program, &config);
+        let mut bench = Bench::new(&program, 5);
+        bench.start(&mut plus);
+        (0..3).for_each(|pc| drop(step(&mut bench, &mut plus, pc, 1)));
+        step(&mut bench, &mut plus, 3, 9)
+    };
+    assert_eq!(reads("home_bank"), [From::Bank(5), From::Bank(6)]);
+    assert_eq!(reads("bank_aware"), [From::Bank(5), From::With(0)]);
+}
+
 #[test]
 fn packing_alone_shares_entries_and_no_reads() {
     let config = config(&[]);
@@ -383,14 +456,14 @@ proptest! {
         pairs: bool,
         virtualization: bool,
         with_bow: bool,
-        home: bool,
+        place in 0usize..3,
         shrink: bool,
     ) {
         let mut random = Random::new(seed, 8);
         let set = [
             format!("technique.corf.pairs={pairs}"),
             format!("technique.corf.virtualization={virtualization}"),
-            format!("technique.corf.allocation={}", if home { "'home_bank'" } else { "'first_fit'" }),
+            format!("technique.corf.allocation={}", ["'first_fit'", "'home_bank'", "'bank_aware'"][place]),
             format!("technique.corf.shrink={shrink}"),
         ];
         let config = config(&set.each_ref().map(String::as_str));
@@ -422,8 +495,15 @@ proptest! {
             ("packing+rf-virtualization", |section| packing(section, true)),
             ("rf-virtualization", virtualization),
         ][which];
-        let set = ["technique.corf++.warp_bank", "technique.corf++.alignment", "technique.packing.mechanism"];
-        let set = set.get(which).map(|key| format!("{key}={switch}"));
+        let set = match which {
+            0 => vec![format!("technique.corf++.allocation={}", if switch { "'home_bank'" } else { "'bank_aware'" })],
+            1 => vec![format!("technique.corf++.alignment={switch}")],
+            2 => vec![
+                format!("technique.packing.mechanism={switch}"),
+                "technique.packing.allocation='bank_aware'".to_owned(),
+            ],
+            _ => Vec::new(),
+        };
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
         let config = config(&set);
         let program = program(&random.listing(), &config);

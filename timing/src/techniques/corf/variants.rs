@@ -2,12 +2,18 @@
 
 use super::physical::Allocation;
 use super::rename::Packing;
-use super::{Corf, Counts, Lost, Settings, Sharing, Wanted};
-use crate::techniques::{Claim, ParamInfo, Params as _, Registration, StorageInfo, TechniqueInfo, params};
+use super::{Corf, Counts, Lost, Settings, Sharing, Wanted, Weights};
+use crate::techniques::{
+    Claim, ParamInfo, Params as _, Profiled, Registration, StorageInfo, TechniqueInfo, params,
+};
 use warplab_technique::declare::Cause;
 
 /// More lookups than a bank of the table is ever asked for in a cycle.
 const UNLIMITED: u32 = 1024;
+/// Where weights of register pairs come from.
+const WEIGHTS: &[&str] = &["static", "profile", "first_launch"];
+/// The weight of a loop without a constant trip count where there is no parameter for it: section 2.4.2 gives a fixed one.
+const UNKNOWN_TRIPS: u32 = 10;
 /// What all of them decide alone.
 const CLAIMS: &[Claim] = &[Claim::RegisterMapping, Claim::ResultDestination];
 /// What those that combine reads could gain.
@@ -37,9 +43,9 @@ params! {
         /// Whether registers are released when they are no longer live, which section 2.6 counts as part of
         /// CORF.
         virtualization: bool = true;
-        /// Where a register is allocated: the first entry of the whole file, or of the bank that it has
-        /// without CORF.
-        allocation: &'static str = "first_fit", &["first_fit", "home_bank"];
+        /// Where a register is allocated: the first entry of the whole file, of the bank that it has without CORF, or of
+        /// the bank that holds the fewest registers which are read with it (beyond the paper).
+        allocation: &'static str = "first_fit", &["first_fit", "home_bank", "bank_aware"];
         /// Whether a value that needs fewer bytes frees its upper slices; section 2.6 keeps them.
         shrink: bool = false;
         /// Cycles that the table lookup adds before the first register read; 0 because it overlaps with the cycle in
@@ -47,6 +53,9 @@ params! {
         renaming_cycles: u32 = 0, 0..=16;
         /// Lookups that a bank of the renaming table serves per cycle; results update it through a port of their own.
         table_ports: u32 = 2, 1..=64;
+        /// Where the weights of register pairs come from: loops in the code, or how often values fitted when this launch was
+        /// recorded (an upper bound), or the first launch of its kernel (beyond the paper).
+        weights: &'static str = "static", WEIGHTS;
         /// Weight of a loop without a constant trip count.
         unknown_trips: u32 = 10, 1..=1_000_000;
         /// Pairs that one metadata instruction carries (section 2.4.2).
@@ -80,7 +89,7 @@ pub(super) fn corf(section: &toml::Table) -> Result<Corf, String> {
     let settings = Settings {
         wanted: if params.pairs { Wanted::Pairs } else { Wanted::Nothing },
         registers_per_instruction: 2 * params.pairs_per_instruction,
-        unknown_trips: params.unknown_trips,
+        weights: weights(params.weights, params.unknown_trips),
         packing: Packing { packs: true, shrinks: params.shrink },
         allocation: allocation(params.allocation),
         releases: params.virtualization,
@@ -96,7 +105,16 @@ pub(super) fn corf(section: &toml::Table) -> Result<Corf, String> {
 fn allocation(word: &str) -> Allocation {
     match word {
         "home_bank" => Allocation::HomeBank,
+        "bank_aware" => Allocation::BankAware,
         _ => Allocation::FirstFit,
+    }
+}
+
+fn weights(word: &str, unknown_trips: u32) -> Weights {
+    match word {
+        "profile" => Weights::Recorded(Profiled::ThisLaunch),
+        "first_launch" => Weights::Recorded(Profiled::FirstLaunch),
+        _ => Weights::Static { unknown_trips },
     }
 }
 
@@ -105,9 +123,9 @@ params! {
     struct PlusParams {
         /// Whether registers take the side that the compiler chose; if false, the first run of slices.
         alignment: bool = true;
-        /// Whether all registers of a warp lie in one bank (section 2.5.2); if false, in the banks that they have
-        /// without CORF++.
-        warp_bank: bool = true;
+        /// Where a register is allocated: in one bank for each warp (section 2.5.2), in the bank that it has without CORF++,
+        /// or in the bank that holds the most registers which share its reads (beyond the paper).
+        allocation: &'static str = "warp_bank", &["warp_bank", "home_bank", "bank_aware"];
         /// Whether registers are released when they are no longer live, which section 2.6 counts as part of
         /// CORF++.
         virtualization: bool = true;
@@ -117,6 +135,9 @@ params! {
         renaming_cycles: u32 = 0, 0..=16;
         /// Lookups that a bank of the renaming table serves per cycle; results update it through a port of their own.
         table_ports: u32 = 2, 1..=64;
+        /// Where the weights of register pairs come from: loops in the code, or how often values fitted when this launch was
+        /// recorded (an upper bound), or the first launch of its kernel (beyond the paper).
+        weights: &'static str = "static", WEIGHTS;
         /// Weight of a loop without a constant trip count.
         unknown_trips: u32 = 10, 1..=1_000_000;
         /// Registers whose sides one metadata instruction carries: 2 bits each (section 2.5.1), in as many bits as the four
@@ -150,9 +171,13 @@ pub(super) fn corf_plus(section: &toml::Table) -> Result<Corf, String> {
     let settings = Settings {
         wanted: if params.alignment { Wanted::Sides } else { Wanted::Nothing },
         registers_per_instruction: params.registers_per_instruction,
-        unknown_trips: params.unknown_trips,
+        weights: weights(params.weights, params.unknown_trips),
         packing: Packing { packs: true, shrinks: params.shrink },
-        allocation: if params.warp_bank { Allocation::WarpBank } else { Allocation::SideAtHome },
+        allocation: match params.allocation {
+            "home_bank" => Allocation::SideAtHome,
+            "bank_aware" => Allocation::SideBankAware,
+            _ => Allocation::WarpBank,
+        },
         releases: params.virtualization,
         sharing: if params.ideal { Sharing::WhatFits } else { Sharing::OneBank },
         shares: params.mechanism,
@@ -166,9 +191,9 @@ pub(super) fn corf_plus(section: &toml::Table) -> Result<Corf, String> {
 params! {
     /// `[technique.packing]`.
     struct PackingParams {
-        /// Where a register is allocated: the first entry of the whole file, or of the bank that it has
-        /// without packing.
-        allocation: &'static str = "first_fit", &["first_fit", "home_bank"];
+        /// Where a register is allocated: the first entry of the whole file, of the bank that it has without packing, or of
+        /// the bank that holds the fewest registers which are read with it (beyond the paper).
+        allocation: &'static str = "first_fit", &["first_fit", "home_bank", "bank_aware"];
         /// Whether a value that needs fewer bytes frees its upper slices.
         shrink: bool = false;
         /// Cycles that the table lookup adds before the first register read; 0 as for CORF.
@@ -202,7 +227,7 @@ pub(super) fn packing(section: &toml::Table, releases: bool) -> Result<Corf, Str
     let settings = Settings {
         wanted: Wanted::Nothing,
         registers_per_instruction: 1,
-        unknown_trips: 1,
+        weights: Weights::Static { unknown_trips: UNKNOWN_TRIPS },
         packing: Packing { packs: params.mechanism, shrinks: params.shrink || params.ideal },
         allocation: allocation(params.allocation),
         releases: releases && params.mechanism,
@@ -263,7 +288,7 @@ pub(super) fn virtualization(section: &toml::Table) -> Result<Corf, String> {
     let settings = Settings {
         wanted: Wanted::Nothing,
         registers_per_instruction: 1,
-        unknown_trips: 1,
+        weights: Weights::Static { unknown_trips: UNKNOWN_TRIPS },
         packing: Packing { packs: false, shrinks: false },
         allocation: allocation(params.allocation),
         releases: params.mechanism,

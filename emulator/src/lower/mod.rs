@@ -193,8 +193,12 @@ fn machine_code(
     let requested =
         residency::most_registers(&module.function(kernel).limits, module.target.sm, options.maxregs)
             .map_err(|why| refuse(module, kernel, why))?;
-    let hidden = hidden_registers(module.target.sm);
-    let limits = ra::Limits { registers: options.max_registers.min(requested), predicates: 7, hidden };
+    let limits = ra::Limits {
+        registers: options.max_registers.min(requested),
+        predicates: 7,
+        hidden: hidden_registers(module.target.sm),
+        plentiful: residency::plentiful_registers(&module.function(kernel).limits, module.target.sm),
+    };
     optimise(&mut f, frame, limits.registers, options);
     let name = &module.function(func).name;
     let spill_at = own_bytes.next_multiple_of(16);

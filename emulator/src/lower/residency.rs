@@ -38,8 +38,7 @@ fn allocated_registers(limits: &Limits, sm: u32, module_limit: Option<u16>) -> R
     let most = match (limits.max_registers, limits.required_threads.or(limits.max_threads)) {
         (Some(named), _) => named.max(least(sm)),
         (None, Some(threads)) => {
-            let threads = threads.iter().map(|&n| u64::from(n)).fold(1, u64::saturating_mul);
-            let warps = threads.div_ceil(32).max(1);
+            let warps = warps_of(threads);
             let most = Sm::of(sm);
             most.registers_of(warps.saturating_mul(most.blocks(limits, warps))).max(least(sm))
         }
@@ -54,6 +53,23 @@ fn allocated_registers(limits: &Limits, sm: u32, module_limit: Option<u16>) -> R
         },
     };
     Ok(most.min(MOST) as u16)
+}
+
+/// Registers per thread that instructions may name while as many warps are resident as blocks of this size allow; `None`
+/// before sm_70, whose register files have no two banks.
+pub(super) fn plentiful_registers(limits: &Limits, sm: u32) -> Option<u16> {
+    let of = Sm::of(sm);
+    let warps = match limits.required_threads.or(limits.max_threads) {
+        Some(threads) => warps_of(threads).saturating_mul(of.blocks).min(of.warps),
+        None => of.warps,
+    };
+    (sm >= 70).then(|| of.registers_of(warps).min(MOST) as u16 - hidden_registers(sm))
+}
+
+/// Warps of a block.
+fn warps_of(threads: [u32; 3]) -> u64 {
+    let threads = threads.iter().map(|&n| u64::from(n)).fold(1, u64::saturating_mul);
+    threads.div_ceil(32).max(1)
 }
 
 /// What an SM holds, from the CUDA C++ Programming Guide's table of technical specifications.

@@ -2,7 +2,11 @@
 //! assignment with the fewest registers. Its registers, rounded up, are then used in turn, so that a value
 //! seldom overwrites one that was just read. Groups of subroutines come first in each order, so that they take the
 //! same few registers, which values live across calls then avoid.
+//!
+//! If the register file has banks and registers are plentiful, results then take registers of operands that end there,
+//! and operands of an instruction registers of different banks ([`Banks`]), which needs more of them.
 
+use super::banks::Banks;
 use super::coalesce::{Group, GroupId, Webs};
 use super::code::{Code, Node};
 use super::limits::Limits;
@@ -49,6 +53,17 @@ impl Assignment {
         distinct(&self.reg_of_node[self.registers.min(self.reg_of_node.len())..])
     }
 
+    /// Takes over the registers of a kind's groups.
+    fn place(&mut self, f: &Func, webs: &Webs, bases: &Bases, predicate: bool) {
+        for i in (0..Code::nodes(f)).filter(|&i| matches!(Node::at(f, i), Node::P(_)) == predicate) {
+            let Some((g, slot)) = webs.place(i) else { continue };
+            self.reg_of_node[i] = bases[g as usize].map(|base| base + slot);
+            if let (false, Some(base)) = (predicate, bases[g as usize]) {
+                self.used = self.used.max(u16::from(base) + u16::from(webs.groups[g as usize].size));
+            }
+        }
+    }
+
     /// Predicate register of a predicate.
     pub(crate) fn pred(&self, p: VPred) -> Option<u8> {
         self.reg_of_node.get(self.registers + p.index()).copied().flatten()
@@ -93,78 +108,107 @@ impl Occupancy {
 ///
 /// # Errors
 /// The groups that did not fit.
-pub(crate) fn assign(f: &Func, webs: &Webs, limits: Limits) -> Result<Assignment, Pressure> {
-    let live: Vec<GroupId> =
-        (0..webs.groups.len() as GroupId).filter(|&g| webs.groups[g as usize].size > 0).collect();
-    let (preds, regs): (Vec<GroupId>, Vec<GroupId>) =
-        live.into_iter().partition(|&g| webs.groups[g as usize].predicate);
-    let regs = best(webs, &regs, limits.registers, limits.hidden)?;
-    let preds = best(webs, &preds, limits.predicates, 0)?;
+pub(crate) fn assign(f: &Func, code: &Code, webs: &Webs, limits: Limits) -> Result<Assignment, Pressure> {
     let mut assignment = Assignment {
         reg_of_node: vec![None; Code::nodes(f)],
         registers: f.defs.len(),
         used: u16::from(STACK_POINTER) + 1,
     };
-    for (g, base) in regs.iter().enumerate() {
-        if let Some(base) = base {
-            assignment.used = assignment.used.max(u16::from(*base) + u16::from(webs.groups[g].size));
+    let regs = best(webs, &groups(webs, false), limits.registers)?;
+    let preds = best(webs, &groups(webs, true), limits.predicates)?;
+    assignment.place(f, webs, &preds.bases, true);
+    match limits.plentiful {
+        Some(plentiful) => {
+            let joined = webs.with_results_in_operands(f, code);
+            let enough = (regs.used + limits.hidden).next_multiple_of(GRANULE) - limits.hidden;
+            let limit = plentiful.max(enough).min(limits.registers);
+            match in_banks(f, code, &joined, limit) {
+                Some(bases) => assignment.place(f, &joined, &bases, false),
+                None => assignment.place(f, webs, &regs.bases, false),
+            }
         }
-    }
-    for i in 0..Code::nodes(f) {
-        if let Some((g, slot)) = webs.place(i) {
-            let table = if matches!(Node::at(f, i), Node::P(_)) { &preds } else { &regs };
-            assignment.reg_of_node[i] = table[g as usize].map(|base| base + slot);
+        None => {
+            let rounded = (regs.used + limits.hidden).next_multiple_of(UNIT) - limits.hidden;
+            let spread = if rounded > limits.registers { None } else { in_turn(webs, rounded, None) };
+            assignment.place(f, webs, &spread.unwrap_or(regs.bases), false);
         }
     }
     Ok(assignment)
 }
 
+/// Groups of a kind.
+fn groups(webs: &Webs, predicate: bool) -> Vec<GroupId> {
+    let of_kind = |g: &Group| g.size > 0 && g.predicate == predicate;
+    (0..).zip(&webs.groups).filter(|(_, group)| of_kind(group)).map(|(g, _)| g).collect()
+}
+
 type Bases = Vec<Option<u8>>;
 
-/// Registers per thread are used in multiples of this number: hardware allocates them in larger units.
+/// Registers per thread are used in multiples of this number before sm_70: hardware allocates them in larger units.
 const UNIT: u16 = 4;
+/// Since sm_70 it allocates so many at once.
+const GRANULE: u16 = 8;
 
-/// The best of several orders: by start, by start with wide groups first, by length. A thread has `hidden` registers
-/// besides those.
-fn best(webs: &Webs, groups: &[GroupId], limit: u16, hidden: u16) -> Result<Bases, Pressure> {
+/// The best of several orders: by start, by start with wide groups first, by length.
+fn best(webs: &Webs, groups: &[GroupId], limit: u16) -> Result<Fit, Pressure> {
     let predicate = groups.first().is_some_and(|&g| webs.groups[g as usize].predicate);
     if most_at_once(webs, groups) > available(predicate, limit) {
         return Err(Pressure { predicate, ranges: Vec::new() });
     }
     let start = |g: GroupId| first_position(&webs.groups[g as usize]);
-    let length = |g: GroupId| -> u32 {
-        webs.groups[g as usize].ranges.iter().flatten().map(|s| s.end - s.start).sum()
-    };
+    let length = |g: GroupId| std::cmp::Reverse(length(&webs.groups[g as usize]));
     let size = |g: GroupId| std::cmp::Reverse(webs.groups[g as usize].size);
-    let mut bodies: Vec<(u32, u32)> = webs.calls.iter().map(|call| call.body).collect();
-    bodies.sort_unstable();
-    bodies.dedup();
-    let called = |g: GroupId| !is_in_subroutine(&webs.groups[g as usize], &bodies);
+    let later = not_in_subroutine(webs);
     let mut orders: [Vec<GroupId>; 4] = std::array::from_fn(|_| groups.to_vec());
-    orders[0].sort_by_cached_key(|&g| (called(g), start(g)));
-    orders[1].sort_by_cached_key(|&g| (called(g), size(g), start(g)));
-    orders[2].sort_by_cached_key(|&g| (called(g), std::cmp::Reverse(length(g))));
-    orders[3].sort_by_cached_key(|&g| (called(g), size(g), std::cmp::Reverse(length(g))));
-    let by_start = orders[0].clone();
-    let fits = orders.map(|order| fit(webs, &order, limit, Search::Lowest));
+    orders[0].sort_by_cached_key(|&g| (later(g), start(g)));
+    orders[1].sort_by_cached_key(|&g| (later(g), size(g), start(g)));
+    orders[2].sort_by_cached_key(|&g| (later(g), length(g)));
+    orders[3].sort_by_cached_key(|&g| (later(g), size(g), length(g)));
+    let fits = orders.map(|order| fit(webs, &order, limit, Search::Lowest, None));
     let best = fits.into_iter().min_by_key(|fit| (fit.failed.len(), fit.used));
-    let Some(best) = best else { return Ok(vec![None; webs.groups.len()]) };
+    let best = best.unwrap_or_else(|| Fit::new(webs));
     if best.failed.is_empty() {
-        let rounded = (best.used + hidden).next_multiple_of(UNIT) - hidden;
-        if predicate || rounded > limit {
-            return Ok(best.bases);
-        }
-        let spread = fit(webs, &by_start, rounded, Search::Next);
-        return Ok(if spread.failed.is_empty() { spread.bases } else { best.bases });
+        return Ok(best);
     }
     let ranges = best.failed.iter().map(|&g| webs.groups[g as usize].ranges.concat());
     Err(Pressure { predicate, ranges: ranges.collect() })
+}
+
+/// Registers in the banks that they should be in, those of long live ranges first; `None` if they do not fit the limit.
+/// The registers that this takes are then used in turn.
+fn in_banks(f: &Func, code: &Code, webs: &Webs, limit: u16) -> Option<Bases> {
+    let banks = Banks::of(f, code, webs);
+    let later = not_in_subroutine(webs);
+    let mut order = groups(webs, false);
+    order.sort_by_cached_key(|&g| (later(g), std::cmp::Reverse(length(&webs.groups[g as usize]))));
+    let fit = fit(webs, &order, limit, Search::Lowest, Some(&banks));
+    if !fit.failed.is_empty() {
+        return None;
+    }
+    in_turn(webs, fit.used, Some(&banks)).or(Some(fit.bases))
+}
+
+/// Registers used in turn, if they fit the limit so.
+fn in_turn(webs: &Webs, limit: u16, banks: Option<&Banks>) -> Option<Bases> {
+    let later = not_in_subroutine(webs);
+    let mut order = groups(webs, false);
+    order.sort_by_cached_key(|&g| (later(g), first_position(&webs.groups[g as usize])));
+    let fit = fit(webs, &order, limit, Search::Next, banks);
+    fit.failed.is_empty().then_some(fit.bases)
 }
 
 /// Number of registers of a kind available to values.
 pub(crate) fn available(predicate: bool, limit: u16) -> usize {
     let reserved = !predicate && limit > u16::from(STACK_POINTER);
     usize::from(limit) - usize::from(reserved)
+}
+
+/// Tells whether a group holds no values of a subroutine's own.
+fn not_in_subroutine(webs: &Webs) -> impl Fn(GroupId) -> bool {
+    let mut bodies: Vec<(u32, u32)> = webs.calls.iter().map(|call| call.body).collect();
+    bodies.sort_unstable();
+    bodies.dedup();
+    move |g| !is_in_subroutine(&webs.groups[g as usize], &bodies)
 }
 
 /// Whether a group holds values of a subroutine's own; `bodies` are the subroutines' positions.
@@ -230,6 +274,11 @@ fn first_position(group: &Group) -> u32 {
     group.ranges.iter().filter_map(|r| r.first()).map(|s| s.start).min().unwrap_or(0)
 }
 
+/// Positions at which a group's registers hold values.
+fn length(group: &Group) -> u32 {
+    group.ranges.iter().flatten().map(|s| s.end - s.start).sum()
+}
+
 /// Result of assignment in one order.
 struct Fit {
     /// Registers used.
@@ -238,6 +287,12 @@ struct Fit {
     bases: Bases,
     /// Groups without one.
     failed: Vec<GroupId>,
+}
+
+impl Fit {
+    fn new(webs: &Webs) -> Fit {
+        Fit { used: 0, bases: vec![None; webs.groups.len()], failed: Vec::new() }
+    }
 }
 
 /// Which of the registers that fit a group takes.
@@ -249,24 +304,27 @@ enum Search {
     Next,
 }
 
-fn fit(webs: &Webs, order: &[GroupId], limit: u16, search: Search) -> Fit {
+/// Assigns registers in an order; of the registers that fit, one in the bank that a group should be in comes first.
+fn fit(webs: &Webs, order: &[GroupId], limit: u16, search: Search, banks: Option<&Banks>) -> Fit {
     let mut rows: Vec<Occupancy> = vec![Occupancy::default(); limit as usize];
     let predicate = order.first().is_some_and(|&g| webs.groups[g as usize].predicate);
     if let (false, Some(row)) = (predicate, rows.get_mut(usize::from(STACK_POINTER))) {
         row.reserved = true;
     }
-    let mut fit = Fit { used: 0, bases: vec![None; webs.groups.len()], failed: Vec::new() };
+    let mut fit = Fit::new(webs);
     let mut next = 0;
     for &g in order {
         let group = &webs.groups[g as usize];
         let size = usize::from(group.size);
         let from = if search == Search::Next { usize::next_multiple_of(next, size) } else { 0 };
-        let base = (from..limit as usize)
-            .step_by(size)
-            .chain((0..from).step_by(size))
-            .filter(|base| base + size <= limit as usize)
-            .find(|&base| (0..size).all(|k| rows[base + k].fits(&group.ranges[k])));
-        let Some(base) = base else {
+        let bases = || {
+            let all = (from..limit as usize).step_by(size).chain((0..from).step_by(size));
+            all.filter(|base| base + size <= limit as usize)
+        };
+        let fits = |base: &usize| (0..size).all(|k| rows[base + k].fits(&group.ranges[k]));
+        let bank = banks.filter(|_| size == 1).and_then(|banks| banks.wanted(g, webs, &fit.bases));
+        let preferred = bank.and_then(|bank| bases().filter(|base| base % 2 == usize::from(bank)).find(fits));
+        let Some(base) = preferred.or_else(|| bases().find(fits)) else {
             fit.failed.push(g);
             continue;
         };

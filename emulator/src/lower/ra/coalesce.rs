@@ -23,6 +23,7 @@ pub(crate) struct Group {
 }
 
 /// All groups, and the position of each node.
+#[derive(Clone)]
 pub(crate) struct Webs {
     /// Groups; merged ones are empty (size 0).
     pub groups: Vec<Group>,
@@ -64,6 +65,25 @@ impl Webs {
         webs.copies(f, code);
         // From here on nodes are only looked up.
         (0..n).for_each(|node| {
+            webs.find(node);
+        });
+        webs
+    }
+
+    /// The same with results in the registers of operands that end where they begin, in code that runs often first.
+    pub(crate) fn with_results_in_operands(&self, f: &Func, code: &Code) -> Webs {
+        let mut webs = self.clone();
+        let mut blocks = f.order.clone();
+        blocks.sort_by(|a, b| code.blocks[b.index()].weight.total_cmp(&code.blocks[a.index()].weight));
+        for item in blocks.iter().flat_map(|b| &code.blocks[b.index()].items) {
+            let Item::Inst(id) = item else { continue };
+            let inst = f.inst(*id);
+            let Some(result) = inst.dst[0] else { continue };
+            let sources = inst.src.iter().zip(inst.op.shape().src).filter(|(_, registers)| *registers > 0);
+            let mut operands = sources.filter_map(|(source, _)| source.v[0].reg());
+            operands.any(|r| webs.merge(Node::R(result).index(f), Node::R(r).index(f)));
+        }
+        (0..webs.place.len()).for_each(|node| {
             webs.find(node);
         });
         webs

@@ -9,4 +9,6 @@ pub(crate) struct Limits {
     pub predicates: u16,
     /// Registers that hardware allocates besides those that instructions name.
     pub hidden: u16,
+    /// Registers that instructions may name without a cost, if the register file has two banks.
+    pub plentiful: Option<u16>,
 }

@@ -2,11 +2,12 @@
 //!
 //! `code` leaves SSA form by inserting copies where two values may have to share a register (phis, tuples,
 //! predicated results, call arguments). `live` computes live ranges, `coalesce` merges values and tuples
-//! whose ranges allow it, so that most copies disappear, `assign` picks registers, `spill` rewrites the code
+//! whose ranges allow it, so that most copies disappear, `assign` picks registers, from the banks that `banks` asks for, `spill` rewrites the code
 //! when there are not enough, and `emit` writes the machine instructions. `check` proves the result
 //! independently, by symbolic execution against the code before allocation.
 
 pub(super) mod assign;
+mod banks;
 pub(super) mod check;
 pub(super) mod coalesce;
 pub(super) mod code;
@@ -51,7 +52,7 @@ pub(super) fn allocate(f: &mut Func, limits: Limits, frame_bytes: u32) -> Result
         let code = Code::of(&mut attempt);
         let live = live::Live::of(&attempt, &code);
         let webs = coalesce::Webs::of(&attempt, &code, &live);
-        match assign::assign(&attempt, &webs, limits) {
+        match assign::assign(&attempt, &code, &webs, limits) {
             Ok(assignment) => {
                 let before = std::mem::replace(f, attempt);
                 return Ok(Allocated { code, assignment, spill_bytes: spilled.bytes, before });

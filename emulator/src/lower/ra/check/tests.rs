@@ -83,7 +83,8 @@ fn allocated_with(program: &str, registers: u16) -> (Func, Emitted) {
     legalize::run(&mut f, &mut frame);
     schedule::run(&mut f, registers, crate::lower::Schedule::Latency);
     cfg::split_critical_edges(&mut f);
-    let allocated = ra::allocate(&mut f, ra::Limits { registers, predicates: 7, hidden: 0 }, 0).unwrap();
+    let limits = ra::Limits { registers, predicates: 7, hidden: 0, plentiful: Some(62) };
+    let allocated = ra::allocate(&mut f, limits, 0).unwrap();
     let emitted = ra::emit::emit(&f, &allocated, FIXED, ra::emit::Role::Kernel);
     (allocated.before, emitted)
 }

@@ -4,6 +4,7 @@
 //! price has the price that the technique declares, if it declares one; any other event without a price is
 //! not in the sum: a total covers only the priced events.
 
+use super::technique::STORAGE_LEAKAGE;
 use super::{COUNTERS, Stats, TechniqueStats};
 use crate::config::builtin;
 use serde::Deserialize;
@@ -94,7 +95,9 @@ impl EnergyTable {
             .map(|row| row.name)
             .collect();
         let known = |event: &String| {
-            COUNTERS.iter().any(|row| row.name == event) || of_techniques.iter().any(|name| name == event)
+            event == STORAGE_LEAKAGE
+                || COUNTERS.iter().any(|row| row.name == event)
+                || of_techniques.iter().any(|name| name == event)
         };
         match self.event.keys().find(|event| !known(event)) {
             Some(event) => {
@@ -128,7 +131,9 @@ impl EnergyTable {
             }
         }
         for (row, count) in stats.techniques.iter().flat_map(TechniqueStats::counters) {
-            let price = self.event.get(&row.name).map(|price| price.pj).or(row.price.map(|price| price.pj));
+            let of_event = |event: &str| self.event.get(event).map(|price| price.pj);
+            let own = of_event(&row.name).or(row.price.map(|price| price.pj));
+            let price = own.or(row.priced_as.and_then(of_event));
             if let (Some(component), Some(pj)) = (row.component, price) {
                 add(component, pj * count as f64);
             }

@@ -22,6 +22,8 @@ pub use stalls::{STALLS, Stall, StallCounts};
 pub use technique::{CounterEntry, TechniqueStats, column_names, counter_entries};
 pub use warplab_technique::CounterInfo;
 
+use crate::config::GpuConfig;
+
 /// Statistics of one part of the GPU, or of the whole GPU.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
@@ -47,6 +49,12 @@ impl Stats {
                 None => self.techniques.push(theirs.clone()),
             }
         }
+    }
+
+    /// Sets what follows from the length of a launch.
+    pub(crate) fn set_cycles(&mut self, cycles: u64, config: &GpuConfig) {
+        self.counters.set_cycles(cycles, config);
+        self.techniques.iter_mut().for_each(|technique| technique.set_cycles(cycles, config));
     }
 
     /// Counts of the technique with a name.

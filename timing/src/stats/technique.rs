@@ -3,6 +3,7 @@
 //! The rows are generated from each technique's declarations ([`TechniqueInfo`]); this file names no
 //! technique.
 
+use crate::config::GpuConfig;
 use serde_json::{Map, Value, json};
 use warplab_technique::{Ledger, ParamValue, Price, Technique, TechniqueInfo};
 
@@ -17,16 +18,42 @@ pub struct CounterEntry {
     pub component: Option<&'static str>,
     /// Price if the energy table has none.
     pub price: Option<Price>,
+    /// The event whose price the energy table may have instead.
+    pub priced_as: Option<&'static str>,
 }
 
-/// The counters of a technique: its own, then four of each structure.
+/// The event that prices the leakage of techniques' structures for which an energy table has no price of their own.
+pub(super) const STORAGE_LEAKAGE: &str = "storage_powered_kib_ns";
+
+/// The counters of a technique: its own, four of each structure, and what each structure and its further state leak by.
 #[must_use]
 pub fn counter_entries(info: &TechniqueInfo) -> Vec<CounterEntry> {
+    counted(info).into_iter().chain(leaking(info)).collect()
+}
+
+/// The capacity of each structure, and of the further state, over the time of a launch.
+fn leaking(info: &TechniqueInfo) -> impl Iterator<Item = CounterEntry> {
+    let powered = |name: &str, what: &str| CounterEntry {
+        name: format!("{name}_powered_kib_ns"),
+        doc: format!(
+            "Capacity of {what} in all SMs in KiB, times the nanoseconds from the launch to its end."
+        ),
+        component: Some("technique_leakage"),
+        price: None,
+        priced_as: Some(STORAGE_LEAKAGE),
+    };
+    let structures = info.storage.iter().map(move |storage| powered(storage.name, storage.doc.trim()));
+    structures.chain([powered("state", "the state besides its structures")])
+}
+
+/// The counters of events.
+fn counted(info: &TechniqueInfo) -> Vec<CounterEntry> {
     let own = info.counters.iter().map(|row| CounterEntry {
         name: row.name.to_owned(),
         doc: row.doc.to_owned(),
         component: row.component,
         price: row.price,
+        priced_as: None,
     });
     let structures = info.storage.iter().flat_map(|storage| {
         let name = storage.doc.trim();
@@ -35,6 +62,7 @@ pub fn counter_entries(info: &TechniqueInfo) -> Vec<CounterEntry> {
             doc,
             component: costs.then_some(storage.component),
             price: storage.price.filter(|_| costs),
+            priced_as: None,
         };
         [
             row("reads", format!("Reads of {name}."), true),
@@ -57,7 +85,12 @@ pub struct TechniqueStats {
     pub bits_per_sm: u64,
     /// Its accounts.
     pub ledger: Ledger,
+    /// Counts of events.
     values: Vec<u64>,
+    /// Bits in one SM of each structure, and of the further state.
+    bits: Vec<u64>,
+    /// Of each, KiB times nanoseconds.
+    powered: Vec<u64>,
 }
 
 impl TechniqueStats {
@@ -68,12 +101,27 @@ impl TechniqueStats {
         let mut values = technique.counts();
         debug_assert_eq!(values.len(), technique.info().counters.len(), "one value per declared counter");
         values.extend(storage.iter().flat_map(|storage| storage.counts()));
+        let mut bits: Vec<u64> = storage.iter().map(|storage| storage.bits()).collect();
+        // A variant of a technique may lack a structure.
+        bits.resize(technique.info().storage.len(), 0);
+        bits.push(technique.further_bits());
         TechniqueStats {
             info: technique.info(),
             parameters: technique.params(),
-            bits_per_sm: storage.iter().map(|storage| storage.bits()).sum::<u64>() + technique.further_bits(),
+            bits_per_sm: bits.iter().sum(),
             ledger: ledger.clone(),
             values,
+            powered: vec![0; bits.len()],
+            bits,
+        }
+    }
+
+    /// Sets the counters that follow from the length of a launch.
+    pub(super) fn set_cycles(&mut self, cycles: u64, config: &GpuConfig) {
+        for (powered, bits) in self.powered.iter_mut().zip(&self.bits) {
+            let bit_cycles = u128::from(*bits) * u128::from(config.gpu.sms) * u128::from(cycles);
+            let kib_ns = bit_cycles * 1_000_000 / (8 * 1024 * u128::from(config.gpu.core_clock_khz));
+            *powered = u64::try_from(kib_ns).unwrap_or(u64::MAX);
         }
     }
 
@@ -82,11 +130,13 @@ impl TechniqueStats {
         self.ledger.merge(&other.ledger);
         self.values.resize(self.values.len().max(other.values.len()), 0);
         self.values.iter_mut().zip(&other.values).for_each(|(mine, theirs)| *mine += theirs);
+        self.powered.iter_mut().zip(&other.powered).for_each(|(mine, theirs)| *mine += theirs);
     }
 
     /// Counters with their values.
     pub fn counters(&self) -> impl Iterator<Item = (CounterEntry, u64)> + '_ {
-        counter_entries(self.info).into_iter().zip(self.values.iter().copied())
+        let events = counted(self.info).into_iter().zip(self.values.iter().copied());
+        events.chain(leaking(self.info).zip(self.powered.iter().copied()))
     }
 
     /// The counter of that name.
@@ -171,6 +221,6 @@ pub fn column_names(info: &TechniqueInfo) -> Vec<String> {
     let accounts = ["supplied", "checked", "opportunities"].map(|what| format!("{name}.{what}"));
     let lost = info.losses.iter().map(|cause| format!("{name}.lost_{}", cause.name));
     let stalls = info.stalls.iter().map(|cause| format!("{name}.stall_{}", cause.name));
-    let counters = counter_entries(info).into_iter().map(|row| format!("{name}.{}", row.name));
+    let counters = counted(info).into_iter().map(|row| format!("{name}.{}", row.name));
     accounts.into_iter().chain(lost).chain(stalls).chain(counters).collect()
 }

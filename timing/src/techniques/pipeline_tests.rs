@@ -243,6 +243,24 @@ fn the_register_file_leaks_for_as_long_as_a_launch_takes() {
 }
 
 #[test]
+fn structures_of_techniques_leak_apart_from_the_register_file() {
+    let table = EnergyTable::load("corf-40nm").expect("built in");
+    let stats = busy().run("corf-fermi", &[], &["corf"]);
+    let powered = |name: &str| stats.of_techniques(name);
+    // 15 SMs at 700 cycles in a microsecond: 48 warps of 63 registers of 15 bits, and a bit per slice of 1024 registers.
+    let kib_ns = |bits: u64| 15 * bits * stats.counters.cycles * 1000 / (8 * 1024 * 700);
+    assert_eq!(powered("renaming_powered_kib_ns"), kib_ns(48 * 63 * 15));
+    assert_eq!(powered("state_powered_kib_ns"), kib_ns(4 * 1024));
+    let parts = table.apply(&stats);
+    let leakage = parts.iter().find(|(part, _)| *part == "technique_leakage").expect("priced").1;
+    let expected =
+        1.0759 * powered("renaming_powered_kib_ns") as f64 + 0.7 * powered("state_powered_kib_ns") as f64;
+    assert!((leakage - expected).abs() < 1e-6 * expected, "{leakage} beside {expected}");
+    let accesses: f64 = parts.iter().filter(|(part, _)| !part.ends_with("leakage")).map(|(_, pj)| pj).sum();
+    assert!(table.register_file_pj(&stats) <= accesses, "leakage is not energy of accesses");
+}
+
+#[test]
 fn registers_without_contents_are_switched_off() {
     let of = |set: &[&str], techniques: &[&str]| {
         let stats = busy().run("gtx480", set, techniques);

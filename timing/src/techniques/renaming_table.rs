@@ -1,5 +1,5 @@
-//! The storage of a renaming table: an entry for each register of each warp slot, in a bank per bank of the register file
-//! (CORF, section 2.6).
+//! The storage of a renaming table: an entry for each register that a thread may have, of each warp slot, in a bank per bank
+//! of the register file (CORF, section 2.6).
 
 use super::{Shape, Storage};
 use crate::config::GpuConfig;
@@ -8,5 +8,6 @@ use crate::config::GpuConfig;
 /// their own.
 pub(super) fn storage(config: &GpuConfig, entry_bits: u32, ports: u32) -> Storage {
     let banks = config.register_file.banks;
-    Storage::new(Shape::new(banks, config.sm.max_warps * 256 / banks, entry_bits).with_ports(ports, 1))
+    let entries = config.sm.max_warps * config.sm.max_registers_per_thread;
+    Storage::new(Shape::new(banks, entries.div_ceil(banks), entry_bits).with_ports(ports, 1))
 }

@@ -4,7 +4,7 @@
 //! result is available after the latency. The technique itself holds the contents.
 
 /// Declaration of a technique's structure. Its counters carry its name: `NAME_reads`, `NAME_writes`,
-/// `NAME_wait_cycles`, `NAME_entry_cycles`.
+/// `NAME_wait_cycles`, `NAME_entry_cycles`, `NAME_powered_kib_ns`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct StorageInfo {

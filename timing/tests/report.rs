@@ -97,6 +97,28 @@ fn a_report_says_what_replays_and_studies_say_in_the_same_bytes_each_time() {
     );
 }
 
+#[test]
+fn techniques_together_stand_beside_the_product_of_each_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    record(&folder.path().join("a.wtrace"));
+    let what = ["report", "a.wtrace", "--tech", "bow", "--studies", "none", "-o", "out"];
+    ok(&timing(folder.path(), &[&what[..], &["--combine", "bow,corf++", "--combine", "larf,corf"]].concat()));
+    let report = json(&folder.path().join("out/data.json"));
+    let counters = data(&report, "counters");
+    let speed = |variant: &str| cell(counters, variant, "speedup");
+    let rows = data(&report, "together")["rows"].as_array().expect("rows").clone();
+    assert_eq!(rows.len(), 3, "IPC, accesses and energy of one combination; the other is refused");
+    let number = |at: usize| rows[0][at].as_f64().expect("a number");
+    assert_eq!((&rows[0][0], &rows[0][1]), (&"bow+corf++".into(), &"IPC".into()));
+    assert!((number(3) - speed("bow") * speed("corf++")).abs() < 1e-12);
+    assert!((number(4) - speed("bow+corf++")).abs() < 1e-12);
+    assert!((number(5) - (number(4) / number(3) - 1.0)).abs() < 1e-12);
+    let page = std::fs::read_to_string(folder.path().join("out/index.html")).expect("the page");
+    assert!(
+        page.contains("larf+corf is left out: techniques") && page.contains("together-bow-and-corf-plus-ipc")
+    );
+}
+
 /// Two kernels, of which one needs more registers than an SM has.
 #[test]
 fn a_kernel_that_fits_no_sm_is_left_out_of_the_report() {
@@ -248,6 +270,8 @@ fn what_is_wrong_is_said_with_what_there_is() {
     std::fs::write(folder.path().join("broken.json"), "{").expect("writes");
     let cases: [(&[&str], &[&str]); 8] = [
         (&["report", "a.wtrace", "-o", "r", "--tech", "nonsense"], &["nonsense", "bow", "corf"]),
+        (&["report", "a.wtrace", "-o", "r", "--combine", "bow"], &["--combine bow", "two techniques"]),
+        (&["report", "a.wtrace", "-o", "r", "--combine", "bow,nonsense"], &["nonsense", "corf"]),
         (
             &["report", "a.wtrace", "-o", "r", "--tech", "bow", "--tech", "bow"],
             &["--tech bow is given twice"],

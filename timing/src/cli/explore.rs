@@ -22,7 +22,8 @@ use std::time::Instant;
     A key of a technique varies where the technique is on; other keys vary everywhere. Speed and energy are geometric \
     means over the traces, beside the plain machine; storage is what the techniques add to an SM. On the front are the \
     points that no other one equals in all three and beats in one. Written with -o are DIR/index.html, DIR/data.json, and \
-    tables and the chart as CSV, Parquet, SVG and PNG.")]
+    tables and the chart as CSV, Parquet, SVG and PNG. `timing report --combine A,B` shows a pair beside the product of what each \
+    does alone.")]
 pub(super) struct Arguments {
     /// Traces to replay.
     #[arg(required = true)]

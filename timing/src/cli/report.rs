@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  timing report matmul.wtrace -o report\n  \
     timing report *.wtrace --tech bow --tech corf --tech bow,corf --config gtx480 -o report\n  \
+    timing report *.wtrace --combine bow-wr,regmutex --combine bow,corf++ -o together\n  \
     timing report *.wtrace -o new --against old/data.json --threshold 2%\n\n\
     Written are DIR/index.html (one page that needs nothing else), DIR/data.json, and for every table and chart \
     DIR/csv/ID.csv and DIR/parquet/ID.parquet, for every chart also DIR/figures/ID.svg and ID.png. A trace that cannot \
@@ -32,6 +33,9 @@ pub(super) struct Arguments {
     /// Techniques to compare with the baseline, such as bow,corf; may be repeated for further comparisons.
     #[arg(long, value_name = "A,B")]
     tech: Vec<String>,
+    /// Techniques to show together beside each alone and the product of these, such as bow-wr,regmutex; may be repeated.
+    #[arg(long, value_name = "A,B")]
+    combine: Vec<String>,
     #[command(flatten)]
     replayed: ReplayArguments,
     /// Studies, separated by commas; `none` for none.
@@ -49,7 +53,10 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
     let replayed = &arguments.replayed;
     // Check all arguments before the work begins.
     let techniques: Vec<Vec<String>> = arguments.tech.iter().map(|list| words(list)).collect();
-    let lab = Lab::new(&replayed.config, &replayed.set, &techniques, catalogue)?;
+    let mut lab = Lab::new(&replayed.config, &replayed.set, &techniques, catalogue)?;
+    for list in &arguments.combine {
+        lab.combine(&words(list), catalogue)?;
+    }
     let names = if arguments.studies == "none" { Vec::new() } else { studies::choose(&arguments.studies)? };
     let selection = replayed.selection()?;
     let earlier = arguments.against.as_deref().map(compare::read).transpose()?;
@@ -167,6 +174,7 @@ fn command(arguments: &Arguments) -> String {
     let mut flag = |name: &str, value: &str| words.push(format!("{name} {}", quoted(value)));
     flag("--config", &replayed.config);
     arguments.tech.iter().for_each(|list| flag("--tech", list));
+    arguments.combine.iter().for_each(|list| flag("--combine", list));
     replayed.set.iter().for_each(|item| flag("--set", item));
     if arguments.studies != "all" {
         flag("--studies", &arguments.studies);

@@ -25,6 +25,15 @@ pub struct Variant {
 }
 
 impl Variant {
+    fn new(
+        words: &[String],
+        config: &crate::config::GpuConfig,
+        catalogue: &Catalogue,
+    ) -> Result<Variant, String> {
+        let techniques = catalogue.select(words, config).map_err(|why| why.to_string())?;
+        Ok(Variant { label: words.join("+"), words: words.to_vec(), techniques })
+    }
+
     /// Its techniques as `--tech` takes them.
     #[must_use]
     pub fn tech(&self) -> String {
@@ -35,6 +44,16 @@ impl Variant {
     pub fn infos(&self) -> impl Iterator<Item = &'static TechniqueInfo> + '_ {
         self.techniques.iter().map(|technique| technique.info())
     }
+}
+
+/// Techniques together, beside each alone.
+pub struct Combination {
+    /// Name in headings and tables.
+    pub label: String,
+    /// Positions of the variants with one of its techniques.
+    pub alone: Vec<usize>,
+    /// Position of the variant with all, or why they cannot act together.
+    pub together: Result<usize, String>,
 }
 
 /// How traces are replayed.
@@ -59,6 +78,8 @@ pub struct Lab {
     pub energy: EnergyTable,
     /// The variants.
     pub variants: Vec<Variant>,
+    /// Combinations of techniques that are compared with their parts.
+    pub combinations: Vec<Combination>,
 }
 
 impl Lab {
@@ -79,14 +100,44 @@ impl Lab {
         let mut variants =
             vec![Variant { label: "baseline".into(), words: Vec::new(), techniques: Vec::new() }];
         for words in techniques.iter().filter(|words| !words.is_empty()) {
-            let label = words.join("+");
-            if variants.iter().any(|variant| variant.label == label) {
+            let variant = Variant::new(words, &config, catalogue)?;
+            if variants.iter().any(|known| known.label == variant.label) {
                 return Err(format!("--tech {} is given twice", words.join(",")));
             }
-            let techniques = catalogue.select(words, &config).map_err(|why| why.to_string())?;
-            variants.push(Variant { label, words: words.clone(), techniques });
+            variants.push(variant);
         }
-        Ok(Lab { loaded, config, energy, variants })
+        Ok(Lab { loaded, config, energy, variants, combinations: Vec::new() })
+    }
+
+    /// Adds a combination of techniques, and the variants that it compares.
+    ///
+    /// # Errors
+    /// Fewer than two techniques, or one that is not known or cannot act alone.
+    pub fn combine(&mut self, words: &[String], catalogue: &Catalogue) -> Result<(), String> {
+        let label = words.join("+");
+        if words.len() < 2 {
+            return Err(format!("--combine {label}: name two techniques or more, such as bow-wr,regmutex"));
+        }
+        if self.combinations.iter().any(|known| known.label == label) {
+            return Err(format!("--combine {} is given twice", words.join(",")));
+        }
+        let mut alone = Vec::new();
+        for word in words {
+            alone.push(self.position(std::slice::from_ref(word), catalogue)?);
+        }
+        let together = self.position(words, catalogue);
+        self.combinations.push(Combination { label, alone, together });
+        Ok(())
+    }
+
+    /// Position of the variant with some techniques, which is added if there is none.
+    fn position(&mut self, words: &[String], catalogue: &Catalogue) -> Result<usize, String> {
+        let variant = Variant::new(words, &self.config, catalogue)?;
+        if let Some(known) = self.variants.iter().position(|known| known.label == variant.label) {
+            return Ok(known);
+        }
+        self.variants.push(variant);
+        Ok(self.variants.len() - 1)
     }
 
     /// Energy of the register file and of the structures that techniques add, in pJ.

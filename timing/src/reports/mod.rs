@@ -4,6 +4,7 @@
 //! `section` makes one section of the results. The `report` crate handles files and layout; texts and the choice of
 //! numbers are here.
 
+mod combinations;
 mod contents;
 pub mod cycles;
 pub mod energy;
@@ -17,7 +18,7 @@ mod waits;
 mod words;
 
 pub use contents::Contents;
-pub use measure::{Lab, Measuring, Variant, Workload, unique_labels};
+pub use measure::{Combination, Lab, Measuring, Variant, Workload, unique_labels};
 pub use method::variants;
 pub use words::{block_shape, listed};
 
@@ -57,6 +58,9 @@ pub fn report(contents: &Contents<'_>) -> Report {
     }
     if lab.variants.len() > 1 {
         report = report.section(techniques::section(lab, workloads));
+    }
+    if !lab.combinations.is_empty() && !workloads.is_empty() {
+        report = report.section(combinations::section(lab, workloads));
     }
     report = report.section(energy::section(lab, workloads));
     report = report.section(studies::section(results, workloads.len(), contents.without_values));

@@ -242,6 +242,66 @@ fn the_register_file_leaks_for_as_long_as_a_launch_takes() {
     assert_eq!(kib_ns, 28 * 128 * cycles, "half the registers, a cycle per nanosecond");
 }
 
+/// Loads of one vector by two warps, narrow sums of what they loaded, and a store.
+fn loads() -> Hand {
+    let mut b = Builder::default();
+    b.special(0, SpecialReg::LaneId).shl(4, 0, 2).mov(5, 0);
+    for i in 0..6u8 {
+        b.ldg(8 + i, 4, i32::from(i % 3) * 64).iadd(20 + i, r(8 + i), r(0), r(8));
+    }
+    b.iadd(30, r(20), r(25), r(9)).stg(4, 30, 4096);
+    Hand::new(b.exit(), 2, 64).with_memory()
+}
+
+#[test]
+fn what_every_technique_supplied_and_lost_are_its_opportunities() {
+    let mut without = Vec::new();
+    for registration in crate::techniques::BUILT_IN {
+        let info = registration.info;
+        let names = if registration.joins.is_empty() { &[info.name][..] } else { registration.joins };
+        for mechanism in [true, false] {
+            let mut seen = 0;
+            for (hand, gpu) in [(busy(), "gtx480"), (chain(12), "corf-fermi"), (loads(), "larf-pascal")] {
+                let has_switch = (info.params)().iter().any(|param| param.name == "mechanism");
+                let set = format!("technique.{}.mechanism=false", names[0]);
+                let set: &[&str] = if !mechanism && has_switch { &[&set] } else { &[] };
+                let stats = hand.run(gpu, set, names);
+                let one = stats.technique(info.name).expect("it ran");
+                let lost: u64 = one.lost().map(|(_, count)| count).sum();
+                assert_eq!(one.ledger.supplied + lost, one.ledger.opportunities, "{names:?} on {gpu}");
+                assert_eq!(lost, one.ledger.all_lost(), "each loss has a declared cause");
+                // Parts of all opportunities, as `timing why` says them.
+                let parts: f64 = one.losses().iter().map(|(_, part)| part).sum();
+                let supplied = one.ledger.supplied as f64 / one.ledger.opportunities.max(1) as f64;
+                assert!(one.ledger.opportunities == 0 || (parts + supplied - 1.0).abs() < 1e-9);
+                // Slots in which the technique stalled warps are its stall causes.
+                let slots: u64 = one.stalls().map(|(_, slots)| slots).sum();
+                assert_eq!(slots, stats.stalls.get(crate::stats::Stall::Technique), "{names:?} on {gpu}");
+                seen += one.ledger.opportunities;
+            }
+            assert_eq!(
+                seen > 0,
+                !info.opportunity.is_empty(),
+                "{names:?}: opportunities are declared and met"
+            );
+        }
+        if info.opportunity.is_empty() {
+            without.push(info.name);
+        }
+    }
+    // They supply no value in place of the register file or of memory.
+    let none = [
+        "null",
+        "packing",
+        "rf-virtualization",
+        "packing+rf-virtualization",
+        "las",
+        "regmutex",
+        "regmutex-pairs",
+    ];
+    assert_eq!(without, none);
+}
+
 #[test]
 fn structures_of_techniques_leak_apart_from_the_register_file() {
     let table = EnergyTable::load("corf-40nm").expect("built in");

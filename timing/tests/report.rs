@@ -268,7 +268,7 @@ fn what_is_wrong_is_said_with_what_there_is() {
     record(&folder.path().join("a.wtrace"));
     std::fs::write(folder.path().join("other.json"), "{\"schema\": 7}").expect("writes");
     std::fs::write(folder.path().join("broken.json"), "{").expect("writes");
-    let cases: [(&[&str], &[&str]); 8] = [
+    let cases: [(&[&str], &[&str]); 10] = [
         (&["report", "a.wtrace", "-o", "r", "--tech", "nonsense"], &["nonsense", "bow", "corf"]),
         (&["report", "a.wtrace", "-o", "r", "--combine", "bow"], &["--combine bow", "two techniques"]),
         (&["report", "a.wtrace", "-o", "r", "--combine", "bow,nonsense"], &["nonsense", "corf"]),

@@ -2,12 +2,15 @@
 //! warp's physical register, or the merged lanes of two (LARF, sections 5.3 and 5.5).
 //!
 //! `vector` describes what a load accesses, `table` is the address mapping table, `registers` the mapping of
-//! registers with the number of sharers, `order` keeps loads and stores apart that reach memory in another order
-//! than they issue. Every operand is compared with the recorded register, and every shared value with the recorded
-//! result.
+//! registers with the number of sharers. `serving` looks loads up and enters them, `changes` ends entries, `order` keeps
+//! loads and stores apart that reach memory in another order than they issue, `accesses` tells what an instruction accesses.
+//! Every operand is compared with the recorded register, and every shared value with the recorded result.
 
+mod accesses;
+mod changes;
 mod order;
 mod registers;
+mod serving;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -16,20 +19,21 @@ mod vector;
 use super::deaths::Deaths;
 use super::renaming_table;
 use super::{
-    AccessVerdict, Answered, Claim, Cx, InFlightId, InstView, IssueVerdict, Issuing, Launch, MemAccess,
-    OperandRead, ParamValue, Params as _, Plan, ReadFrom, RegisterWrite, Registration, Shape, Storage,
-    StorageInfo, Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo,
+    AccessVerdict, Answered, Claim, Cx, InstView, IssueVerdict, Issuing, Launch, MemAccess, OperandRead,
+    ParamValue, Params as _, Plan, ReadFrom, RegisterWrite, Registration, Shape, Storage, StorageInfo,
+    Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo,
 };
 use crate::analysis::release::Release;
 use crate::banks::BankMap;
 use crate::program::Path;
 use crate::source::Row;
+use accesses::{acquires, addresses, passes_other_blocks};
 use order::Order;
 use registers::{Physical, Registers};
-use table::{End, Entry, Found, Loaded, Table};
+use table::{End, Found, Table};
+use trace_format::isa::Kind;
 use trace_format::isa::space::Space;
-use trace_format::isa::{Inst, Kind, MemOrder, MemWidth, Op, Operand, Scope};
-use vector::{Lanes, Part, Vector, lines};
+use vector::{Lanes, lines};
 use warplab_technique::declare::Cause;
 use warplab_technique::{causes, counts, params};
 
@@ -156,43 +160,6 @@ const STRIDE_BITS: u32 = 32;
 /// Bits of an entry of the renaming table: a physical register and a valid bit.
 const TABLE_BITS: u32 = 11 + 1;
 
-/// Faults that tests seed, each of which a comparison of values must find.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
-    /// Stores leave entries in the table.
-    MissedStore,
-    /// Atomics leave entries in the table.
-    MissedAtomic,
-    /// The value of an entry is overwritten in place, and the entry stays.
-    StaleEntry,
-    /// A released register's entry stays in the table.
-    DanglingEntry,
-    /// Merged lanes are shifted one too far.
-    WrongShift,
-    /// Lanes are not compared.
-    WrongMask,
-    /// Strides are not compared.
-    WrongStride,
-    /// Widths are not compared.
-    WrongWidth,
-    /// Both parts of a merged register are taken from the first.
-    FirstPartTwice,
-    /// The upper halves of addresses are not compared.
-    WrongRegion,
-    /// A register with other sharers is written in place.
-    SharedWrite,
-    /// Lanes that a load leaves alone are lost when its register is shared.
-    OtherLanes,
-    /// The registers of a wide load are exchanged.
-    SwappedRegisters,
-    /// Volatile loads are shared.
-    SharedVolatile,
-    /// Loads that a store has overtaken are entered.
-    MissedOvertaking,
-    /// Registers are released before their last read.
-    EarlyRelease,
-}
-
 impl Params {
     fn without_limits(self) -> Params {
         Params {
@@ -248,37 +215,6 @@ pub(crate) struct Larf {
     resident_warps: u64,
     registers_per_warp: u64,
     further_bits: u64,
-    fault: Option<Fault>,
-}
-
-/// Whether a fence orders the warp with other blocks.
-fn passes_other_blocks(inst: &Inst) -> bool {
-    !matches!(inst.op, Op::Membar { scope: Scope::Cta })
-}
-
-/// Whether a memory instruction makes other blocks' stores visible.
-fn acquires(inst: &Inst) -> bool {
-    inst.info().memory.is_some_and(|memory| matches!(memory.order, MemOrder::Acquire | MemOrder::AcqRel))
-}
-
-/// Lanes of an access that fall into global memory.
-fn global_lanes(space: Space, addresses: &[u64; 32], lanes: u32) -> u32 {
-    if space == Space::Global {
-        return lanes;
-    }
-    let is_global = |lane: &u32| Space::of_generic(addresses[*lane as usize]).0 == Space::Global;
-    (0..32).filter(|lane| lanes >> lane & 1 != 0).filter(is_global).fold(0, |all, lane| all | 1 << lane)
-}
-
-/// The addresses of an instruction that has not been stepped; none if they do not come from registers.
-fn addresses(warp: &WarpView<'_>, inst: &Inst) -> Option<[u64; 32]> {
-    let Operand::Reg(reg) = inst.src[0].operand else { return None };
-    let word = |offset: usize, lane: usize| {
-        let row = (!reg.is_zero()).then(|| warp.rows.get(reg.index() + offset)).flatten();
-        row.map_or(0, |row| u64::from(row.0[lane]))
-    };
-    let offset = i64::from(inst.offset) as u64;
-    Some(std::array::from_fn(|lane| (word(0, lane) | word(1, lane) << 32).wrapping_add(offset)))
 }
 
 impl Larf {
@@ -306,12 +242,7 @@ impl Larf {
             resident_warps: 0,
             registers_per_warp: 0,
             further_bits: 0,
-            fault: None,
         })
-    }
-
-    fn has(&self, fault: Fault) -> bool {
-        cfg!(test) && self.fault == Some(fault)
     }
 
     fn registers(&mut self) -> &mut Registers {
@@ -330,306 +261,8 @@ impl Larf {
         }
     }
 
-    /// Removes an entry.
-    fn remove(&mut self, cx: &Cx<'_>, at: u32, end: End) {
-        if let Some(entry) = self.table.remove(at, end) {
-            self.forget(&entry);
-            self.map.set_used(cx.cycle, 0, self.table.used());
-        }
-    }
-
-    fn forget(&mut self, entry: &Entry) {
-        for physical in &entry.registers {
-            self.registers().forget_entry(*physical);
-        }
-    }
-
-    /// Removes all entries, and keeps loads on their way from being entered.
-    fn flush(&mut self, cx: &Cx<'_>) {
-        for at in self.table.all() {
-            self.remove(cx, at, End::Changed);
-            self.counts.invalidated += 1;
-        }
-        self.order.change_all();
-    }
-
-    /// A store or atomic issues: removes the entries that touch its lines.
-    fn change(&mut self, cx: &Cx<'_>, warp: &WarpView<'_>, inst: &InstView<'_>, space: Space) {
-        let missed = if matches!(inst.inst.inst.kind(), Kind::Store(_)) {
-            Fault::MissedStore
-        } else {
-            Fault::MissedAtomic
-        };
-        self.map.read(cx.cycle, 0);
-        let Some(addresses) = addresses(warp, &inst.inst.inst) else { return self.flush(cx) };
-        // The guard is not known yet: all lanes on the path count.
-        let lanes = global_lanes(space, &addresses, inst.active);
-        let bytes = inst.inst.inst.info().memory.map_or(16, |memory| memory.bytes());
-        let changed = lines(&addresses, lanes, bytes);
-        if !self.has(missed) {
-            for line in &changed {
-                for at in self.table.touching(*line) {
-                    self.remove(cx, at, End::Changed);
-                    self.counts.invalidated += 1;
-                }
-            }
-        }
-        self.order.store(&changed);
-    }
-
-    /// Writes a register, and removes the entry whose value that ends.
-    fn write(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>, reg: u8, row: &Row, exec: u32) -> Physical {
-        let in_place = self.has(Fault::SharedWrite);
-        let written = self.registers().write(warp, reg, row, exec, in_place);
-        if let Some(bank) = written.copied_from {
-            self.counts.copies += 1;
-            cx.read_bank(bank);
-        }
-        self.renaming.write(cx.cycle, self.renaming_bank(warp.slot, reg));
-        if let Some(entry) = written.ended
-            && !self.has(Fault::StaleEntry)
-        {
-            self.remove(cx, entry, End::Released);
-        }
-        written.physical
-    }
-
     fn renaming_bank(&self, slot: usize, reg: u8) -> usize {
         self.banks.as_ref().map_or(0, |banks| usize::from(banks.bank(slot, reg)))
-    }
-
-    /// Whether an entry may serve a block.
-    fn serves(&self, block: u32) -> impl Fn(&Entry) -> bool + use<> {
-        let across = self.params.across_blocks;
-        move |entry| across || entry.block == block
-    }
-
-    /// Looks a vector up.
-    fn find(&self, vector: &Vector, block: u32) -> Found {
-        let registers = self.registers.as_ref().expect("prepared");
-        let is_loading =
-            |entry: &Entry| entry.registers.first().is_some_and(|first| registers.loading(*first).is_some());
-        match self.table.find(vector, self.serves(block), is_loading) {
-            Found::Parts(..) | Found::Loading if !self.params.partial => Found::Nothing,
-            found => found,
-        }
-    }
-
-    /// The vector of a load that may be shared, and its region.
-    fn vector(&self, inst: &InstView<'_>, access: &MemAccess<'_>) -> Result<(Vector, u32), Lost> {
-        let memory = inst.inst.inst.info().memory;
-        let weak = |order| matches!(order, MemOrder::Weak) || self.has(Fault::SharedVolatile);
-        let width = memory.filter(|memory| weak(memory.order)).and_then(|memory| memory.width());
-        let width = width.ok_or(Lost::Ordered)?;
-        if global_lanes(access.space, access.addresses, access.mask) != access.mask {
-            return Err(Lost::Elsewhere);
-        }
-        let (mut vector, region) = Vector::of(access, width, self.numbering).ok_or(Lost::Irregular)?;
-        if self.has(Fault::WrongMask) {
-            vector.lanes = u32::MAX;
-        }
-        if self.has(Fault::WrongStride) {
-            vector.stride = 4;
-        }
-        if self.has(Fault::WrongWidth) {
-            vector.width = MemWidth::B32;
-        }
-        if !self.table.takes_region(region) && !self.has(Fault::WrongRegion) {
-            return Err(Lost::Region);
-        }
-        Ok((vector, region))
-    }
-
-    /// Serves a load from the registers of other loads, or enters it in the table.
-    fn serve(
-        &mut self,
-        cx: &mut Cx<'_>,
-        warp: &WarpView<'_>,
-        inst: &InstView<'_>,
-        access: &MemAccess<'_>,
-        overtaken: bool,
-    ) -> Result<AccessVerdict, Lost> {
-        let (vector, region) = self.vector(inst, access)?;
-        self.counts.strides_computed += 1;
-        if overtaken && !self.has(Fault::MissedOvertaking) {
-            return Err(Lost::Overtaken);
-        }
-        let looked_up = self.map.read(cx.cycle, 0);
-        let parts: Vec<(u32, Part)> = match self.find(&vector, warp.block) {
-            Found::Whole(at) => vec![(at, Part { lanes: vector.lanes, shift: 0 })],
-            Found::Parts(first, second) => std::iter::once(first).chain(second).collect(),
-            missing => {
-                let cause = match (missing, self.table.end_of(&vector)) {
-                    (Found::Loading, _) => Lost::Loading,
-                    (_, None) => Lost::New,
-                    (_, Some(End::Evicted)) => Lost::Evicted,
-                    (_, Some(End::Released)) => Lost::Released,
-                    (_, Some(End::Changed)) => Lost::Changed,
-                };
-                self.enter(cx, warp, inst, access, (vector, region));
-                return Err(cause);
-            }
-        };
-        let regs = inst.inst.destinations();
-        self.answer = self.merged(&parts, regs.len());
-        if self.other_block_changed(warp, inst, access, &parts) {
-            for (at, _) in &parts {
-                self.remove(cx, *at, End::Changed);
-            }
-            self.enter(cx, warp, inst, access, (vector, region));
-            return Err(Lost::OtherBlock);
-        }
-        let entry = |at: u32| self.table.entry(at).expect("it was found");
-        let sources: Vec<Vec<Physical>> = parts.iter().map(|(at, _)| entry(*at).registers.clone()).collect();
-        let registers = self.registers.as_ref().expect("prepared");
-        let loading =
-            sources.iter().find_map(|physical| physical.first().and_then(|first| registers.loading(*first)));
-        let other_lanes =
-            regs.iter().any(|reg| registers.other_lanes(warp.slot, *reg, inst.exec) & warp.threads != 0)
-                && !self.has(Fault::OtherLanes);
-        let whole = parts.len() == 1 && parts[0].1.shift == 0 && entry(parts[0].0).vector == vector;
-        self.counts.shares_in_flight += u64::from(loading.is_some());
-        if whole && !other_lanes {
-            let ended = self.registers().share(warp.slot, regs, &sources[0], inst.exec);
-            ended.into_iter().for_each(|at| self.remove(cx, at, End::Released));
-            self.counts.whole_shares += 1;
-            self.counts.registers_not_taken += regs.len() as u64;
-            for reg in regs {
-                self.renaming.write(cx.cycle, self.renaming_bank(warp.slot, *reg));
-            }
-            self.set_fate(inst.id, Fate::Shared);
-            return Ok(loading.map_or(AccessVerdict::Satisfied(looked_up), |id| AccessVerdict::After(id, 0)));
-        }
-        self.counts.partial_shares += u64::from(!whole);
-        self.counts.copies += u64::from(whole);
-        let mut read = looked_up;
-        let mut reads = 0;
-        for physical in sources.iter().flatten() {
-            cx.read_bank(self.registers().bank(*physical));
-            read = self.merge_slot.read(looked_up.ready_at(), 0);
-            reads += 1;
-        }
-        self.counts.merges += regs.len() as u64;
-        for (reg, row) in regs.iter().zip(std::mem::take(&mut self.answer)) {
-            self.write(cx, warp, *reg, &row, inst.exec);
-            self.answer.push(row);
-        }
-        self.set_fate(inst.id, Fate::Merged);
-        let merge_cycles = self.params.merge_cycles;
-        Ok(match loading {
-            Some(id) => AccessVerdict::After(id, reads + merge_cycles),
-            // The last register takes a cycle to be read.
-            None => AccessVerdict::Satisfied(read.after(1 + merge_cycles)),
-        })
-    }
-
-    /// The values that lanes of entries give, register by register.
-    fn merged(&self, parts: &[(u32, Part)], count: usize) -> Vec<Row> {
-        let registers = self.registers.as_ref().expect("prepared");
-        let mut rows = vec![Row::ZERO; count];
-        for (i, (at, part)) in parts.iter().enumerate() {
-            let first_twice = i == 1 && self.has(Fault::FirstPartTwice);
-            let Some(entry) = self.table.entry(if first_twice { parts[0].0 } else { *at }) else { continue };
-            let too_far = i32::from(self.has(Fault::WrongShift) && part.shift != 0);
-            for (k, row) in rows.iter_mut().enumerate() {
-                let from = if self.has(Fault::SwappedRegisters) { count - 1 - k } else { k };
-                let Some(physical) = entry.registers.get(from) else { continue };
-                let held = registers.row(*physical);
-                for lane in (0..32i32).filter(|lane| part.lanes >> lane & 1 != 0) {
-                    row.0[lane as usize] = held.0[(lane - part.shift - too_far) as usize & 31];
-                }
-            }
-        }
-        rows
-    }
-
-    /// Whether entries of other blocks give a value that the recording does not have although it is what they loaded
-    /// from the same addresses: another block has changed it since, without a fence that this block waited for.
-    fn other_block_changed(
-        &self,
-        warp: &WarpView<'_>,
-        inst: &InstView<'_>,
-        access: &MemAccess<'_>,
-        parts: &[(u32, Part)],
-    ) -> bool {
-        let mut changed = false;
-        for (at, part) in parts {
-            let Some(entry) = self.table.entry(*at) else { continue };
-            for (k, reg) in inst.inst.destinations().iter().enumerate() {
-                let Some(recorded) = warp.rows.get(usize::from(*reg)) else { return false };
-                for lane in (0..32usize).filter(|lane| part.lanes & inst.exec & 1 << lane != 0) {
-                    let supplied = self.answer[k].0[lane];
-                    if supplied == recorded.0[lane] {
-                        continue;
-                    }
-                    let loaded = (0..32usize).any(|other| {
-                        entry.vector.lanes >> other & 1 != 0
-                            && entry.loaded.addresses[other] == access.addresses[lane]
-                            && entry.loaded.rows[k].0[other] == supplied
-                    });
-                    if entry.block == warp.block || !loaded {
-                        return false;
-                    }
-                    changed = true;
-                }
-            }
-        }
-        changed
-    }
-
-    /// Enters a load that goes to memory: its registers get their physical registers now, which others may share.
-    fn enter(
-        &mut self,
-        cx: &mut Cx<'_>,
-        warp: &WarpView<'_>,
-        inst: &InstView<'_>,
-        access: &MemAccess<'_>,
-        (vector, region): (Vector, u32),
-    ) {
-        let rows: Vec<Row> =
-            inst.inst.destinations().iter().map(|reg| warp.rows[usize::from(*reg)]).collect();
-        let mut physical = Vec::with_capacity(rows.len());
-        for (reg, row) in inst.inst.destinations().iter().zip(&rows) {
-            physical.push(self.write(cx, warp, *reg, row, inst.exec));
-        }
-        let lines = lines(access.addresses, access.mask, access.bytes);
-        let loaded = Box::new(Loaded { addresses: *access.addresses, rows });
-        let entry = Entry { vector, registers: physical.clone(), block: warp.block, loaded, lines };
-        let (at, evicted) = self.table.enter(entry, region);
-        if let Some(evicted) = evicted {
-            self.counts.evicted += 1;
-            self.forget(&evicted);
-        }
-        for physical in &physical {
-            self.registers().enter(*physical, Some(at), Some(inst.id));
-        }
-        self.counts.entered += 1;
-        self.map.write(cx.cycle, 0);
-        self.map.set_used(cx.cycle, 0, self.table.used());
-        self.set_fate(inst.id, Fate::Entered(physical));
-    }
-
-    fn set_fate(&mut self, id: InFlightId, fate: Fate) {
-        let slot = usize::from(id.slot());
-        if self.fates.len() <= slot {
-            self.fates.resize(slot + 1, Fate::Plain);
-        }
-        self.fates[slot] = fate;
-    }
-
-    /// Releases registers that no lane reads after an instruction.
-    fn release(&mut self, cx: &Cx<'_>, warp: &WarpView<'_>, inst: &InstView<'_>) {
-        let Some(deaths) = &mut self.deaths else { return };
-        let mut kept = deaths.kept(warp.slot, inst.pc, inst.active);
-        if self.has(Fault::EarlyRelease) {
-            kept = crate::program::RegSet::default();
-        }
-        let mut ended = Vec::new();
-        let released = self.registers().release_all_but(warp.slot, &kept, |at| ended.push(at));
-        self.counts.released_registers += released;
-        if !self.has(Fault::DanglingEntry) {
-            ended.into_iter().for_each(|at| self.remove(cx, at, End::Released));
-        }
     }
 }
 
@@ -854,10 +487,6 @@ impl Technique for Larf {
         let mut ended = Vec::new();
         self.registers().clear(warp_slot, |at| ended.push(at));
         ended.into_iter().for_each(|at| self.remove(cx, at, End::Released));
-        #[cfg(test)]
-        if self.fault.is_none() {
-            self.registers().verify();
-        }
     }
 
     fn describe(&self) -> String {

@@ -166,21 +166,14 @@ impl Registers {
 
     /// Writes a register in the lanes of `exec`. A physical register with other sharers keeps its value and the
     /// writer takes a new one; otherwise the value of an entry that names it ends.
-    pub(super) fn write(
-        &mut self,
-        warp: &WarpView<'_>,
-        reg: u8,
-        row: &Row,
-        exec: u32,
-        alone: bool,
-    ) -> Written {
+    pub(super) fn write(&mut self, warp: &WarpView<'_>, reg: u8, row: &Row, exec: u32) -> Written {
         let (slot, at) = (warp.slot, self.index(warp.slot, reg));
         let mapping = self.mappings[at];
         let mut written = Written::default();
         let mut whole = mapping.physical.map_or(Row::ZERO, |physical| *self.row(physical));
         merge(&mut whole, row, exec);
         match mapping.physical {
-            Some(physical) if alone || self.contents[usize::from(physical)].sharers == 1 => {
+            Some(physical) if self.contents[usize::from(physical)].sharers == 1 => {
                 let contents = &mut self.contents[usize::from(physical)];
                 written.physical = physical;
                 written.ended = contents.entry.take();
@@ -267,6 +260,30 @@ impl Registers {
 
     fn index(&self, slot: usize, reg: u8) -> usize {
         slot * self.per_warp + usize::from(reg)
+    }
+
+    /// Counts every physical register in use as one with a single sharer, until [`Registers::count_sharers`].
+    #[cfg(test)]
+    pub(super) fn forget_sharers(&mut self) {
+        self.contents.iter_mut().for_each(|contents| contents.sharers = contents.sharers.min(1));
+    }
+
+    /// Counts the sharers of all physical registers again.
+    #[cfg(test)]
+    pub(super) fn count_sharers(&mut self) {
+        self.contents.iter_mut().for_each(|contents| contents.sharers = 0);
+        for physical in self.mappings.iter().filter_map(|mapping| mapping.physical) {
+            self.contents[usize::from(physical)].sharers += 1;
+        }
+    }
+
+    /// Loses a register's values in the lanes that are not in a mask.
+    #[cfg(test)]
+    pub(super) fn lose_other_lanes(&mut self, slot: usize, reg: u8, lanes: u32) {
+        let at = self.index(slot, reg);
+        let mapping = &mut self.mappings[at];
+        mapping.lost |= mapping.defined & !lanes;
+        mapping.defined &= lanes;
     }
 
     /// Checks that counts of sharers and of registers in use agree with the mappings.

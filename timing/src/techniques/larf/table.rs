@@ -197,6 +197,30 @@ impl Table {
         Some(entry)
     }
 
+    /// Changes the vectors of all entries, as a faulty table would.
+    #[cfg(test)]
+    pub(super) fn break_vectors(&mut self, change: impl Fn(&mut Vector)) {
+        for entry in self.entries.iter_mut().flatten() {
+            change(&mut entry.vector);
+        }
+        self.by_vector.clear();
+        self.by_section.clear();
+        for (at, entry) in self.entries.iter().enumerate() {
+            let Some(vector) = entry.as_ref().map(|entry| entry.vector) else { continue };
+            self.by_vector.insert(vector, at as u32);
+            if vector.sections().is_some() {
+                let section = (vector.stride, vector.width, vector.section());
+                self.by_section.entry(section).or_default().push(at as u32);
+            }
+        }
+    }
+
+    /// Sets the upper half of all entries' addresses.
+    #[cfg(test)]
+    pub(super) fn break_region(&mut self, region: u32) {
+        self.region = Some(region);
+    }
+
     /// Entries that touch a line.
     pub(super) fn touching(&self, line: u64) -> Vec<u32> {
         self.by_line.get(&line).cloned().unwrap_or_default()

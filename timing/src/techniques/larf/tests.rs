@@ -1,14 +1,17 @@
 //! Tests of LARF: cycles computed by hand for each case of sharing, faults that comparisons must find, and random
 //! kernels whose loads read what stores have written.
 
+mod damage;
+
 use super::*;
 use crate::config::GpuConfig;
 use crate::error::ReplayError;
 use crate::stats::Stats;
 use crate::testing::{Builder, Hand, r, small_machine};
+use damage::{Damaged, Fault};
 use proptest::prelude::*;
 use test_kit::Random;
-use trace_format::isa::{Lut, Reg, SpecialReg, Src};
+use trace_format::isa::{Inst, Lut, MemOrder, MemWidth, Op, Reg, Scope, SpecialReg, Src};
 
 fn larf(config: &GpuConfig) -> Larf {
     let empty = toml::Table::new();
@@ -17,7 +20,7 @@ fn larf(config: &GpuConfig) -> Larf {
 
 fn run_with(hand: &Hand, set: &[&str], fault: Option<Fault>) -> Result<Stats, ReplayError> {
     let config = small_machine(set);
-    let technique = Larf { fault, ..larf(&config) };
+    let technique = Damaged { larf: larf(&config), fault };
     hand.run_techniques(&config, vec![Box::new(technique)])
 }
 
@@ -418,7 +421,7 @@ fn faults() -> Vec<(Fault, Hand)> {
             }),
         ),
         (WrongShift, one_warp(&window())),
-        (FirstPartTwice, one_warp(&window())),
+        (OnePartTwice, one_warp(&window())),
         (WrongMask, guarded),
         (
             WrongStride,
@@ -560,7 +563,8 @@ proptest! {
             format!("technique.larf.strides={strides}"),
         ];
         let config = small_machine(&set.each_ref().map(String::as_str));
-        let stats = hand.run_techniques(&config, vec![Box::new(larf(&config))]);
+        let technique = Damaged { larf: larf(&config), fault: None };
+        let stats = hand.run_techniques(&config, vec![Box::new(technique)]);
         let stats = stats.map_err(|why| TestCaseError::fail(why.to_string()))?;
         prop_assert_eq!(lost(&stats, Lost::OtherBlock), 0, "stores of this SM are seen");
         let ledger = &stats.techniques[0].ledger;

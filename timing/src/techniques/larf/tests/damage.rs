@@ -1,0 +1,199 @@
+//! LARF with a fault: a technique around it that damages its state, or what it is told, at the hook that the fault concerns.
+
+use super::super::table::End;
+use super::super::{Kind, Larf};
+use crate::program::{RegSet, TimedInst};
+use crate::source::Row;
+use crate::techniques::*;
+use trace_format::isa::space::Space;
+use trace_format::isa::{MemOrder, MemWidth, Op};
+
+/// Faults, each of which a comparison of values must find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Stores leave entries in the table.
+    MissedStore,
+    /// Atomics leave entries in the table.
+    MissedAtomic,
+    /// The value of an entry is overwritten in place, and the entry stays.
+    StaleEntry,
+    /// A released register's entry stays in the table.
+    DanglingEntry,
+    /// Merged lanes are shifted one too far.
+    WrongShift,
+    /// Entries have all lanes.
+    WrongMask,
+    /// Entries have another stride.
+    WrongStride,
+    /// Entries have another width.
+    WrongWidth,
+    /// Both parts of a merged register are taken from one.
+    OnePartTwice,
+    /// The upper halves of addresses are not compared.
+    WrongRegion,
+    /// A register with other sharers is written in place.
+    SharedWrite,
+    /// Lanes that a load leaves alone are lost when its register is shared.
+    OtherLanes,
+    /// The registers of a wide load are exchanged.
+    SwappedRegisters,
+    /// Volatile loads are shared.
+    SharedVolatile,
+    /// Loads that a store has overtaken are entered.
+    MissedOvertaking,
+    /// Registers are released before their last read.
+    EarlyRelease,
+}
+
+/// LARF, whole or with a fault.
+#[derive(Clone)]
+pub(super) struct Damaged {
+    pub(super) larf: Larf,
+    pub(super) fault: Option<Fault>,
+}
+
+impl Damaged {
+    fn has(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+    }
+
+    /// Damages what an access has entered, or is answered with.
+    fn after_access(&mut self, reads: AccessVerdict) {
+        let rotate = |row: &mut Row| row.0.rotate_right(1);
+        match self.fault {
+            Some(Fault::WrongMask) => self.larf.table.break_vectors(|vector| vector.lanes = u32::MAX),
+            Some(Fault::WrongStride) => self.larf.table.break_vectors(|vector| vector.stride = 8),
+            Some(Fault::WrongWidth) => self.larf.table.break_vectors(|vector| vector.width = MemWidth::U8),
+            _ if reads == AccessVerdict::Access => {}
+            Some(Fault::WrongShift) => self.larf.answer.iter_mut().for_each(rotate),
+            Some(Fault::OnePartTwice) => {
+                self.larf.answer.iter_mut().for_each(|row| row.0[31] = row.0[0]);
+            }
+            Some(Fault::SwappedRegisters) => self.larf.answer.reverse(),
+            _ => {}
+        }
+    }
+}
+
+impl Technique for Damaged {
+    fn info(&self) -> &'static TechniqueInfo {
+        self.larf.info()
+    }
+
+    fn counts(&self) -> Vec<u64> {
+        self.larf.counts()
+    }
+
+    fn storage(&self) -> Vec<&Storage> {
+        self.larf.storage()
+    }
+
+    fn further_bits(&self) -> u64 {
+        self.larf.further_bits()
+    }
+
+    fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) -> Result<(), String> {
+        self.larf.prepare(launch, plan)
+    }
+
+    fn start_warp(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>) {
+        self.larf.start_warp(cx, warp);
+    }
+
+    fn issued(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>, what: &Issuing<'_>, verdict: IssueVerdict) {
+        self.larf.issued(cx, warp, what, verdict);
+    }
+
+    fn collect(
+        &mut self,
+        cx: &mut Cx<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        operands: &mut [OperandRead],
+    ) -> Result<(), Box<ValueMismatch>> {
+        let keeps_entries = match inst.inst.inst.kind() {
+            Kind::Store(_) => self.has(Fault::MissedStore),
+            Kind::Atomic(_) | Kind::Reduction(_) => self.has(Fault::MissedAtomic),
+            _ => self.has(Fault::DanglingEntry),
+        };
+        let table = keeps_entries.then(|| self.larf.table.clone());
+        self.larf.collect(cx, warp, inst, operands)?;
+        if let Some(table) = table {
+            self.larf.table = table;
+        }
+        if self.has(Fault::EarlyRelease) {
+            let mut ended = Vec::new();
+            self.larf.registers().release_all_but(warp.slot, &RegSet::default(), |at| ended.push(at));
+            ended.into_iter().for_each(|at| self.larf.remove(cx, at, End::Released));
+        }
+        Ok(())
+    }
+
+    fn access(
+        &mut self,
+        cx: &mut Cx<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        access: &MemAccess<'_>,
+    ) -> AccessVerdict {
+        let mut told: TimedInst = inst.inst.clone();
+        if let (true, Op::Ldg { order, .. }) = (self.has(Fault::SharedVolatile), &mut told.inst.op) {
+            *order = MemOrder::Weak;
+        }
+        if self.has(Fault::WrongRegion) && access.space == Space::Global {
+            let lane = access.mask.trailing_zeros() as usize & 31;
+            self.larf.table.break_region((access.addresses[lane] >> 32) as u32);
+        }
+        if self.has(Fault::MissedOvertaking) {
+            self.larf.order = Default::default();
+        }
+        if self.has(Fault::OtherLanes) {
+            for reg in inst.inst.destinations() {
+                self.larf.registers().lose_other_lanes(warp.slot, *reg, inst.exec);
+            }
+        }
+        let told = InstView::new(inst.pc, &told, inst.active, inst.exec, inst.id);
+        let verdict = self.larf.access(cx, warp, &told, access);
+        self.after_access(verdict);
+        verdict
+    }
+
+    fn answered(
+        &mut self,
+        cx: &mut Cx<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        how: Answered,
+        results: &[RegisterWrite<'_>],
+    ) -> Result<(), Box<ValueMismatch>> {
+        self.larf.answered(cx, warp, inst, how, results)
+    }
+
+    fn write_back(
+        &mut self,
+        cx: &mut Cx<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        writes: &mut [RegisterWrite<'_>],
+    ) -> Result<(), Box<ValueMismatch>> {
+        let table = self.has(Fault::StaleEntry).then(|| self.larf.table.clone());
+        if self.has(Fault::SharedWrite) {
+            self.larf.registers().forget_sharers();
+        }
+        let written = self.larf.write_back(cx, warp, inst, writes);
+        if self.has(Fault::SharedWrite) {
+            self.larf.registers().count_sharers();
+        }
+        if let Some(table) = table {
+            self.larf.table = table;
+        }
+        written
+    }
+
+    fn end_warp(&mut self, cx: &mut Cx<'_>, warp_slot: usize) {
+        self.larf.end_warp(cx, warp_slot);
+        if self.fault.is_none() {
+            self.larf.registers().verify();
+        }
+    }
+}

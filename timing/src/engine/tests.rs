@@ -95,6 +95,7 @@ const MACHINES: &[(&str, &[&str])] = &[
     ),
     ("qv100", &["gpu.sms=2", "launch.latency_cycles=10"]),
     ("gtx285", &["gpu.sms=2"]),
+    ("gtx480", &["gpu.sms=1", "sm.registers=4096", "scheduler.policy=two_level"]),
     ("rtx2060", &["gpu.sms=2", "interconnect.sm_credits=1", "interconnect.reply_queue_entries=1"]),
 ];
 
@@ -112,6 +113,10 @@ const TECHNIQUES: &[&[&str]] = &[
     &["bow", "srf"],
     &["bow", "regmutex"],
     &["regmutex-pairs"],
+    &["rfv"],
+    &["bow", "rfv"],
+    &["owf"],
+    &["bow", "owf", "srf"],
 ];
 
 /// A random kernel: arithmetic, loads, shared memory, atomics, stores, barriers, in a loop.

@@ -275,7 +275,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             || self.load_store.is_active(self.now)
             || self.port.is_active(self.now)
             || self.ready() != 0 && (0..self.schedulers.len()).any(|s| self.candidates(s) != 0)
-            || self.schedulers_will_change();
+            || self.schedulers_will_change()
+            || self.held != 0 && self.held_may_issue();
         if busy {
             return self.now;
         }

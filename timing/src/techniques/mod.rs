@@ -9,17 +9,21 @@ pub(crate) mod bow;
 pub(crate) mod bow_wr;
 mod catalogue;
 pub(crate) mod corf;
+#[cfg(test)]
+mod crew;
 mod deaths;
 #[cfg(test)]
 mod hook_tests;
 pub(crate) mod larf;
 mod las;
 pub(crate) mod null;
+mod owf;
 #[cfg(test)]
 mod pipeline_tests;
 pub(crate) mod regmutex;
 mod renaming_table;
 pub(crate) mod rfc;
+mod rfv;
 pub(crate) mod srf;
 mod stack;
 #[cfg(test)]
@@ -45,6 +49,8 @@ pub const BUILT_IN: &[Registration] = &[
     las::REGISTRATION,
     regmutex::REGISTRATION,
     regmutex::PAIRS,
+    owf::REGISTRATION,
+    rfv::REGISTRATION,
 ];
 
 /// Techniques in the order in which they act, not yet prepared for a kernel.

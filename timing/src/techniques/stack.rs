@@ -194,6 +194,28 @@ impl Stack {
         }
     }
 
+    /// Whether a warp passes over an inserted micro-operation; its owner decides.
+    #[must_use]
+    pub fn passes_over(&self, now: u64, warp: &WarpView<'_>, op: MicroId, owner: usize) -> bool {
+        let member = &self.members[owner];
+        member.hooks.fetch && member.technique.passes_over(now, warp, op)
+    }
+
+    /// Notifies its owner of an inserted micro-operation that has been fetched or passed over.
+    pub fn inserted_fetched(
+        &mut self,
+        at: &mut At<'_>,
+        warp: &WarpView<'_>,
+        op: MicroId,
+        owner: usize,
+        passed_over: bool,
+    ) {
+        let member = &mut self.members[owner];
+        if member.hooks.fetch {
+            member.with(at, |technique, cx| technique.inserted_fetched(cx, warp, op, passed_over));
+        }
+    }
+
     /// Notifies techniques that a warp's fetched entries are discarded.
     pub fn flushed(&mut self, at: &mut At<'_>, warp: &WarpView<'_>, resume: Option<u32>) {
         for member in self.members.iter_mut().filter(|member| member.hooks.fetch) {

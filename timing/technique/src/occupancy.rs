@@ -23,6 +23,16 @@ pub(crate) fn in_units(
     rules::occupancy(&resources(sm, registers, unit), demand)
 }
 
+/// As [`occupancy`], with registers for so many blocks.
+pub(crate) fn with_register_blocks(sm: &SmLimits, blocks: u32, demand: &Demand) -> Result<Occupancy, String> {
+    let others = rules::occupancy(&resources(sm, u32::MAX, sm.register_allocation_unit), demand)?;
+    match blocks {
+        0 => Err(format!("the {} registers of an SM do not suffice for a block", sm.registers)),
+        _ if blocks < others.blocks => Ok(Occupancy { blocks, limit: Limit::Registers }),
+        _ => Ok(others),
+    }
+}
+
 /// Registers of an SM that a number of blocks take, allocated in `unit`.
 #[must_use]
 pub(crate) fn registers_taken(sm: &SmLimits, unit: u32, demand: &Demand, blocks: u32) -> u32 {

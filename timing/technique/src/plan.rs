@@ -53,7 +53,7 @@ impl fmt::Display for Claim {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hooks {
-    /// `fetch`, `fetched` and `flushed`.
+    /// `fetch`, `fetched`, `flushed`, `passes_over` and `inserted_fetched`.
     pub fetch: bool,
     /// `issue` and `issued`.
     pub issue: bool,
@@ -221,6 +221,9 @@ impl<'a> Launch<'a> {
     /// # Errors
     /// Not even one block fits; the error names the resource, the demand and the limit.
     pub fn occupancy(&self, plan: &Plan) -> Result<Occupancy, String> {
+        if let Some(blocks) = plan.register_blocks {
+            return occupancy::with_register_blocks(&self.config.sm, blocks, &self.demand(plan));
+        }
         let available = self.config.sm.registers.saturating_sub(plan.reserved_registers);
         occupancy::in_units(&self.config.sm, available, self.register_unit(plan), &self.demand(plan))
     }
@@ -246,6 +249,8 @@ pub struct Plan {
     pub reserved_registers: u32,
     /// Unit in which a warp's registers are allocated, if it is not the configuration's.
     pub register_allocation_unit: Option<u32>,
+    /// Blocks for which the registers of an SM suffice, if the technique counts them itself.
+    pub register_blocks: Option<u32>,
     /// Collectors dedicated per warp instead of the configured ones.
     pub collectors: Option<CollectorPlan>,
     /// Cycles added between issue and the first register read (a renaming stage).
@@ -266,6 +271,7 @@ impl Plan {
             registers_per_thread: program.registers_per_thread,
             reserved_registers: 0,
             register_allocation_unit: None,
+            register_blocks: None,
             collectors: None,
             extra_collect_cycles: 0,
             hooks: Hooks::default(),

@@ -227,6 +227,16 @@ pub trait Technique: Fork + Send + Sync {
     /// Called when an instruction has been fetched or skipped.
     fn fetched(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, _pc: u32, _skipped: bool) {}
 
+    /// Whether a warp passes over a micro-operation that the technique inserted, without fetching it: it takes no
+    /// access to the I-cache and no issue slot.
+    fn passes_over(&self, _now: u64, _warp: &WarpView<'_>, _op: MicroId) -> bool {
+        false
+    }
+
+    /// Called when an inserted micro-operation of the technique has been fetched or passed over.
+    fn inserted_fetched(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, _op: MicroId, _passed_over: bool) {
+    }
+
     /// Called when a warp's fetched entries are discarded: its path continues at `resume`, or has ended. The
     /// entries include skipped instructions that the warp had not reached.
     fn flushed(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, _resume: Option<u32>) {}

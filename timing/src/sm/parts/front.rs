@@ -96,6 +96,9 @@ pub(crate) trait FetchNeighbours {
     /// The techniques' verdict on an instruction that a warp is about to fetch.
     fn verdict(&self, warp: usize, pc: u32) -> Decision<FetchVerdict>;
 
+    /// Whether a warp passes over an inserted micro-operation without fetching it; its technique is notified.
+    fn passes_over(&mut self, warp: usize, op: MicroId) -> bool;
+
     /// An instruction or micro-operation has been fetched.
     fn fetched(&mut self, fetched: Fetched);
 }
@@ -475,6 +478,13 @@ impl<'a> Front<'a> {
         while budget > 0 && self.has_room(warp) {
             let Some(next) = self.next_to_fetch::<TECHNIQUES>(warp) else { break };
             let mut skipped_by = None;
+            if TECHNIQUES
+                && let Fetching::Inserted { position, op, .. } = next
+                && neighbours.passes_over(warp, op)
+            {
+                self.warps[warp].inserted_done = position + 1;
+                continue;
+            }
             if TECHNIQUES && let Fetching::Program(pc) = next {
                 match neighbours.verdict(warp, pc) {
                     Decision { verdict: FetchVerdict::Fetch, .. } => {}

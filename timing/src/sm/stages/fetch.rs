@@ -2,6 +2,7 @@
 
 use crate::observe::record::{Origin, Recorder};
 use crate::sm::Sm;
+use crate::sm::machine::Machine;
 use crate::sm::parts::first_level::CodePath;
 use crate::sm::parts::front::{Entry, FetchNeighbours, Fetched};
 use crate::sm::parts::memory_port::MemoryPort;
@@ -9,11 +10,12 @@ use crate::sm::parts::small_caches::CodeFetch;
 use crate::sm::parts::warps::WarpSlot;
 use crate::source::{LaunchSource, WarpStream};
 use crate::stats::Counters;
-use crate::techniques::{At, Decision, FetchVerdict, Stack};
+use crate::techniques::{At, Decision, FetchVerdict, MicroId, Stack};
 
 /// The neighbours of the front end. With `TECHNIQUES`, they are called.
 struct Neighbours<'n, W, const TECHNIQUES: bool> {
     now: u64,
+    machine: &'n Machine,
     code: &'n mut CodePath,
     port: &'n mut MemoryPort,
     slots: &'n [WarpSlot<W>],
@@ -32,6 +34,16 @@ impl<W: WarpStream, const TECHNIQUES: bool> FetchNeighbours for Neighbours<'_, W
         self.techniques.fetch(self.now, &self.slots[warp].view(warp), pc)
     }
 
+    fn passes_over(&mut self, warp: usize, op: MicroId) -> bool {
+        let Some((owner, ..)) = self.machine.micro_at(self.machine.micro_pc(op)) else { return false };
+        let view = self.slots[warp].view(warp);
+        let passed_over = self.techniques.passes_over(self.now, &view, op, owner);
+        if passed_over {
+            self.techniques.inserted_fetched(&mut self.at, &view, op, owner, true);
+        }
+        passed_over
+    }
+
     #[inline]
     fn fetched(&mut self, fetched: Fetched) {
         let Fetched { warp, pc, entry, ready_at } = fetched;
@@ -39,9 +51,18 @@ impl<W: WarpStream, const TECHNIQUES: bool> FetchNeighbours for Neighbours<'_, W
             let origin = if matches!(entry, Entry::Micro(_)) { Origin::Inserted } else { Origin::Program };
             recorder.fetch(warp, pc, origin, self.now, ready_at);
         }
-        if TECHNIQUES && !matches!(entry, Entry::Micro(_)) {
-            let skipped = matches!(entry, Entry::Skipped(..));
-            self.techniques.fetched(&mut self.at, &self.slots[warp].view(warp), pc, skipped);
+        if !TECHNIQUES {
+            return;
+        }
+        let view = self.slots[warp].view(warp);
+        match entry {
+            Entry::Micro(op) => {
+                if let Some((owner, ..)) = self.machine.micro_at(self.machine.micro_pc(op)) {
+                    self.techniques.inserted_fetched(&mut self.at, &view, op, owner, false);
+                }
+            }
+            Entry::Program(_) => self.techniques.fetched(&mut self.at, &view, pc, false),
+            Entry::Skipped(..) => self.techniques.fetched(&mut self.at, &view, pc, true),
         }
     }
 }
@@ -66,8 +87,10 @@ impl<S: LaunchSource> Sm<'_, S> {
     fn fetch_with<const TECHNIQUES: bool>(&mut self) {
         let Sm { front, code, port, residents, techniques, effects, machine, observer, stats, now, .. } =
             self;
+        let machine: &Machine = machine;
         let mut neighbours = Neighbours::<_, TECHNIQUES> {
             now: *now,
+            machine,
             code,
             port,
             slots: &residents.slots,

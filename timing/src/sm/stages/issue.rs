@@ -239,6 +239,15 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
+    /// Whether a technique would no longer stall one of the warps that it stalled.
+    #[inline(never)]
+    pub(in crate::sm) fn held_may_issue(&self) -> bool {
+        let stalled = |decision: Option<Decision<IssueVerdict>>| {
+            matches!(decision, Some(Decision { verdict: IssueVerdict::Stall(_), .. }))
+        };
+        WarpSet(self.held & self.ready()).any(|warp| !stalled(self.issue_verdict(warp)))
+    }
+
     /// Issues a micro-operation beside the warps, if a technique has one and its unit is free.
     #[inline(never)]
     fn issue_companion(&mut self, scheduler: usize) -> bool {

@@ -12,9 +12,9 @@
 //! (section 2.6).
 
 mod packing;
-mod physical;
+pub(super) mod physical;
 mod profile;
-mod rename;
+pub(super) mod rename;
 #[cfg(test)]
 mod tests;
 pub(crate) mod variants;

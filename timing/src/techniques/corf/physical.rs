@@ -13,7 +13,7 @@ use crate::source::Row;
 
 /// Choice among the entries with room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Allocation {
+pub(in crate::techniques) enum Allocation {
     /// The lowest entry of the pool.
     FirstFit,
     /// The lowest entry of the bank that the register has without CORF.
@@ -84,9 +84,46 @@ const ROOM: [u16; 1 << SLICES] = {
     table
 };
 
+/// Parts of the banks that are switched on and off as one.
+#[derive(Clone, Debug)]
+struct Subarrays {
+    /// The sub-array of each entry.
+    of: Vec<u16>,
+    /// Entries of each sub-array, and those in use.
+    sizes: Vec<u32>,
+    used: Vec<u32>,
+    /// Entries of the sub-arrays that are on.
+    powered: u32,
+}
+
+impl Subarrays {
+    fn new(of: Vec<u16>) -> Subarrays {
+        let count = of.iter().max().map_or(0, |last| usize::from(*last) + 1);
+        let mut sizes = vec![0; count];
+        of.iter().for_each(|subarray| sizes[usize::from(*subarray)] += 1);
+        Subarrays { of, sizes, used: vec![0; count], powered: 0 }
+    }
+
+    fn occupy(&mut self, at: usize) {
+        let subarray = usize::from(self.of[at]);
+        self.used[subarray] += 1;
+        if self.used[subarray] == 1 {
+            self.powered += self.sizes[subarray];
+        }
+    }
+
+    fn release(&mut self, at: usize) {
+        let subarray = usize::from(self.of[at]);
+        self.used[subarray] -= 1;
+        if self.used[subarray] == 0 {
+            self.powered -= self.sizes[subarray];
+        }
+    }
+}
+
 /// All physical registers of an SM.
 #[derive(Clone, Debug)]
-pub(super) struct PhysicalFile {
+pub(in crate::techniques) struct PhysicalFile {
     /// Packed contents.
     pub rows: Vec<Row>,
     /// Slices in use, one bit each.
@@ -106,6 +143,8 @@ pub(super) struct PhysicalFile {
     /// First word of each entry's chunk in the index, and its bit.
     places: Vec<(u32, u8)>,
     in_use: u32,
+    /// Sub-arrays that are switched on and off as one, if a technique asks for them.
+    subarrays: Option<Subarrays>,
     pools: usize,
     per_pool: usize,
     banks_per_pool: usize,
@@ -121,7 +160,10 @@ impl PhysicalFile {
     ///
     /// # Errors
     /// The configuration has less than one warp register per pool.
-    pub(super) fn new(config: &GpuConfig, allocation: Allocation) -> Result<PhysicalFile, String> {
+    pub(in crate::techniques) fn new(
+        config: &GpuConfig,
+        allocation: Allocation,
+    ) -> Result<PhysicalFile, String> {
         let pools = if config.register_file.sub_core { config.scheduler.count as usize } else { 1 };
         let per_pool = config.sm.registers as usize / 32 / pools;
         let count = per_pool * pools;
@@ -156,6 +198,7 @@ impl PhysicalFile {
             room: vec![0; count],
             places: (0..count).map(place).collect(),
             in_use: 0,
+            subarrays: None,
             pools,
             per_pool,
             banks: (0..count)
@@ -169,14 +212,31 @@ impl PhysicalFile {
         Ok(file)
     }
 
+    /// The same file, with banks of so many sub-arrays, which are on while they hold a register.
+    pub(in crate::techniques) fn with_subarrays(mut self, per_bank: u32) -> PhysicalFile {
+        let entries = self.per_pool.div_ceil(self.banks_per_pool);
+        let of = |physical: usize| {
+            let position = physical % self.per_pool / self.banks_per_pool;
+            let bank = usize::from(self.banks[physical]);
+            (bank * per_bank as usize + position * per_bank as usize / entries) as u16
+        };
+        self.subarrays = Some(Subarrays::new((0..self.rows.len()).map(of).collect()));
+        self
+    }
+
+    /// Entries in sub-arrays that hold at least one register.
+    pub(in crate::techniques) fn powered(&self) -> u32 {
+        self.subarrays.as_ref().map_or(self.in_use, |subarrays| subarrays.powered)
+    }
+
     /// The bank that a register has without packing, or that of its warp.
     #[inline]
-    pub(super) fn home_bank(&self, slot: usize, reg: u8) -> u8 {
+    pub(in crate::techniques) fn home_bank(&self, slot: usize, reg: u8) -> u8 {
         self.home.bank(slot, reg)
     }
 
     /// Entries that hold at least one register.
-    pub(super) fn in_use(&self) -> u32 {
+    pub(in crate::techniques) fn in_use(&self) -> u32 {
         self.in_use
     }
 
@@ -249,6 +309,9 @@ impl PhysicalFile {
         if self.residents[at] == 0 {
             self.reserved[at] = false;
             self.in_use -= 1;
+            if let Some(subarrays) = &mut self.subarrays {
+                subarrays.release(at);
+            }
         }
         self.refresh(physical);
     }
@@ -268,7 +331,12 @@ impl PhysicalFile {
     fn occupy(&mut self, physical: u16, run: Slices) {
         let at = usize::from(physical);
         self.used[at] |= run.mask();
-        self.in_use += u32::from(self.residents[at] == 0);
+        if self.residents[at] == 0 {
+            self.in_use += 1;
+            if let Some(subarrays) = &mut self.subarrays {
+                subarrays.occupy(at);
+            }
+        }
         self.residents[at] += 1;
         self.refresh(physical);
     }
@@ -409,6 +477,21 @@ mod tests {
         file.release(a, Slices::new(1, 3));
         assert_eq!(file.take(0, 0, 3, Side::Either).map(|(p, s)| (p, s.mask())), Some((0, 0b1110)));
         assert_eq!(file.in_use(), 2);
+    }
+
+    #[test]
+    fn a_subarray_is_on_while_it_holds_a_register() {
+        let config = load("gtx480", &[]).expect("valid").config;
+        let mut file = PhysicalFile::new(&config, Allocation::HomeBank).expect("fits").with_subarrays(4);
+        // 16 banks of 64 entries: a sub-array has 16.
+        let taken: Vec<_> = (0..17).map(|_| file.take(0, 0, 4, Side::Either).expect("room")).collect();
+        assert_eq!((file.in_use(), file.powered()), (17, 32), "the seventeenth is in the next sub-array");
+        file.release(taken[16].0, taken[16].1);
+        assert_eq!((file.in_use(), file.powered()), (16, 16));
+        taken[..15].iter().for_each(|(physical, run)| file.release(*physical, *run));
+        assert_eq!((file.in_use(), file.powered()), (1, 16));
+        file.release(taken[15].0, taken[15].1);
+        assert_eq!((file.in_use(), file.powered()), (0, 0));
     }
 
     #[test]

@@ -17,11 +17,11 @@ use crate::source::Row;
 use crate::techniques::merge;
 
 /// The other register of a register's compiler-chosen pair, by register number.
-pub(super) type Buddies = [Option<u8>; 256];
+pub(in crate::techniques) type Buddies = [Option<u8>; 256];
 
 /// What the compiler says of registers.
 #[derive(Clone, Debug)]
-pub(super) enum Hints {
+pub(in crate::techniques) enum Hints {
     /// Which two are to share an entry.
     Pairs(Box<Buddies>),
     /// On which side of an entry each is to lie.
@@ -40,7 +40,7 @@ pub(super) fn neighbours(graph: &Affinity) -> Vec<Vec<(u8, u64)>> {
 
 /// How values are stored.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Packing {
+pub(in crate::techniques) struct Packing {
     /// Whether a value takes only the slices that it needs, and not a whole entry.
     pub packs: bool,
     /// Whether a value that needs fewer bytes frees slices.
@@ -60,7 +60,7 @@ struct Entry {
 
 /// A register found in the table.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lookup {
+pub(in crate::techniques) struct Lookup {
     /// Physical register.
     pub physical: u16,
     /// Its bank.
@@ -68,12 +68,12 @@ pub(super) struct Lookup {
     /// Lanes in which the value is the register's.
     pub defined: u32,
     /// Its slices.
-    pub slices: Slices,
+    pub(super) slices: Slices,
 }
 
 /// What the table holds for a register.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Mapping {
+pub(in crate::techniques) enum Mapping {
     /// The register was never written.
     Unwritten,
     /// Lanes whose value was released, though the instruction reads them.
@@ -84,7 +84,7 @@ pub(super) enum Mapping {
 
 /// Result of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Written {
+pub(in crate::techniques) struct Written {
     /// Bank that takes the value.
     pub bank: u8,
     /// Bank from which unwritten lanes had to be fetched, if the register moved.
@@ -93,7 +93,7 @@ pub(super) struct Written {
 
 /// Renaming table, physical registers and allocator of one SM.
 #[derive(Clone, Debug)]
-pub(super) struct Renaming {
+pub(in crate::techniques) struct Renaming {
     registers: usize,
     table: Vec<Entry>,
     /// Mapped registers of each warp slot.
@@ -108,7 +108,7 @@ pub(super) struct Renaming {
 
 impl Renaming {
     /// An empty table for `warps` warp slots of `registers` registers each.
-    pub(super) fn new(
+    pub(in crate::techniques) fn new(
         (warps, registers): (usize, usize),
         hints: Hints,
         neighbours: Vec<Vec<(u8, u64)>>,
@@ -128,7 +128,7 @@ impl Renaming {
 
     /// Looks up a register that an instruction reads in the lanes of `active`.
     #[inline]
-    pub(super) fn look_up(&self, slot: usize, reg: u8, active: u32) -> Mapping {
+    pub(in crate::techniques) fn look_up(&self, slot: usize, reg: u8, active: u32) -> Mapping {
         let entry = self.table[self.index(slot, reg)];
         let lost = entry.lost & active;
         if lost != 0 {
@@ -140,7 +140,7 @@ impl Renaming {
 
     /// The value of a register that was looked up: the physical register itself, or unpacked into `space`.
     #[inline]
-    pub(super) fn value<'a>(&'a self, found: &Lookup, space: &'a mut Row) -> &'a Row {
+    pub(in crate::techniques) fn value<'a>(&'a self, found: &Lookup, space: &'a mut Row) -> &'a Row {
         let stored = &self.file.rows[usize::from(found.physical)];
         if found.slices.count() == SLICES {
             return stored;
@@ -166,7 +166,7 @@ impl Renaming {
     }
 
     /// Stores a result in the lanes of `exec`, allocating or moving the register if needed.
-    pub(super) fn write(
+    pub(in crate::techniques) fn write(
         &mut self,
         slot: usize,
         reg: u8,
@@ -218,12 +218,23 @@ impl Renaming {
         Written { bank: self.file.bank(physical), fetched_from }
     }
 
-    /// Releases the registers of a warp that are not in `kept`; their values are lost.
+    /// Registers of a warp that have a place.
     #[inline]
-    pub(super) fn release_all_but(&mut self, slot: usize, kept: &RegSet, stats: &mut Counts) {
+    pub(in crate::techniques) fn mapped(&self, slot: usize) -> &RegSet {
+        &self.mapped[slot]
+    }
+
+    /// Releases the registers of a warp that are not in `kept`, and tells how many these were; their values are lost.
+    #[inline]
+    pub(in crate::techniques) fn release_all_but(
+        &mut self,
+        slot: usize,
+        kept: &RegSet,
+        stats: &mut Counts,
+    ) -> u32 {
         let dead = self.mapped[slot].without(kept);
         if dead.is_empty() {
-            return;
+            return 0;
         }
         for reg in dead.iter() {
             self.vacate(slot, reg);
@@ -231,12 +242,14 @@ impl Renaming {
             let entry = &mut self.table[at];
             entry.lost |= entry.defined;
             entry.defined = 0;
-            stats.released_registers += 1;
         }
+        let released = dead.len() as u32;
+        stats.released_registers += u64::from(released);
+        released
     }
 
     /// Clears the table of a warp slot.
-    pub(super) fn clear(&mut self, slot: usize) {
+    pub(in crate::techniques) fn clear(&mut self, slot: usize) {
         for reg in self.mapped[slot].iter() {
             self.vacate(slot, reg);
         }
@@ -326,6 +339,15 @@ impl Renaming {
         slot * self.registers + usize::from(reg)
     }
 
+    /// Gives a register the physical register of another one, as a faulty table would.
+    #[cfg(test)]
+    pub(in crate::techniques) fn confuse(&mut self, slot: usize, reg: u8, with: (usize, u8)) {
+        let [at, other] = [self.index(slot, reg), self.index(with.0, with.1)];
+        if let (Some(_), Some(place)) = (self.table[at].place, self.table[other].place) {
+            self.table[at].place = Some(place);
+        }
+    }
+
     /// Breaks the mapping of a register as a faulty table would: another physical register, other slices.
     #[cfg(test)]
     pub(super) fn break_place(
@@ -342,7 +364,7 @@ impl Renaming {
     /// Checks that the table and the free map agree: slices of different registers are disjoint, every used
     /// slice has an owner, and the counts are right.
     #[cfg(test)]
-    pub(super) fn verify(&self) {
+    pub(in crate::techniques) fn verify(&self) {
         let count = self.file.rows.len();
         let (mut used, mut residents) = (vec![0u8; count], vec![0u8; count]);
         for (at, entry) in self.table.iter().enumerate() {

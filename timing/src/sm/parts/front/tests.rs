@@ -25,6 +25,10 @@ impl FetchNeighbours for Around {
         Decision { verdict: verdict.unwrap_or(FetchVerdict::Fetch), by: 2 }
     }
 
+    fn passes_over(&mut self, _warp: usize, _op: MicroId) -> bool {
+        false
+    }
+
     fn fetched(&mut self, fetched: Fetched) {
         self.fetched.push((fetched.warp, fetched.entry, fetched.ready_at));
     }

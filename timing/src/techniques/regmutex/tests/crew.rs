@@ -2,249 +2,10 @@
 
 use super::code::verify;
 use super::*;
-use crate::source::Row;
-use crate::techniques::testing::{Random, Walk, count, program};
-use crate::techniques::{Effects, InFlightId, Ledger, merge};
+use crate::techniques::crew::{Crew, one_block};
+use crate::techniques::testing::{Random, count, program};
 use live::Live;
 use proptest::prelude::*;
-use trace_format::isa::Kind;
-
-/// A set of warps that share one technique, each on a random path, without a pipeline.
-struct Crew<'a> {
-    program: &'a Program,
-    plan: &'a Plan,
-    warps: Vec<Member<'a>>,
-    ledger: Ledger,
-    effects: Effects,
-    cycle: u64,
-}
-
-struct Member<'a> {
-    slot: usize,
-    walk: Walk<'a>,
-    rows: Vec<Row>,
-    flights: Vec<Flight>,
-    /// The instruction that the warp has arrived at, its lanes, and the micro-operations left before it.
-    here: Option<(u32, u32, usize)>,
-    alive: u32,
-    ended: bool,
-}
-
-struct Flight {
-    pc: u32,
-    active: u32,
-    exec: u32,
-    id: InFlightId,
-    dispatched: bool,
-    results: Vec<(u8, Row)>,
-}
-
-impl<'a> Crew<'a> {
-    fn new(program: &'a Program, plan: &'a Plan, slots: &[usize], regmutex: &mut RegMutex) -> Crew<'a> {
-        let member = |slot: &usize| Member {
-            slot: *slot,
-            walk: Walk::new(&program.kernel),
-            rows: vec![Row::ZERO; program.registers_per_thread as usize],
-            flights: Vec::new(),
-            here: None,
-            alive: u32::MAX,
-            ended: false,
-        };
-        let mut ledger = Ledger::default();
-        ledger.stalls = vec![0; 2];
-        let mut crew = Crew {
-            program,
-            plan,
-            warps: slots.iter().map(member).collect(),
-            ledger,
-            effects: Effects::default(),
-            cycle: 0,
-        };
-        for index in 0..slots.len() {
-            crew.with(index, 0, |cx, warp| regmutex.start_warp(cx, warp));
-        }
-        crew
-    }
-
-    fn with<R>(&mut self, index: usize, lanes: u32, call: impl FnOnce(&mut Cx<'_>, &WarpView<'_>) -> R) -> R {
-        self.cycle += 1;
-        let member = &self.warps[index];
-        let mut view = WarpView::new(member.slot, &member.rows);
-        (view.alive, view.next_lanes) = (member.alive, lanes);
-        let mut cx = Cx::new("regmutex", self.cycle, self.program, &mut self.ledger, &mut self.effects);
-        call(&mut cx, &view)
-    }
-
-    /// Writes one result of a warp back; false if there is none.
-    fn land(&mut self, regmutex: &mut RegMutex, index: usize, at: usize) -> Result<(), Box<ValueMismatch>> {
-        let flight = self.warps[index].flights.remove(at);
-        let program = self.program;
-        let view = InstView::new(
-            flight.pc,
-            &program.insts[flight.pc as usize],
-            flight.active,
-            flight.exec,
-            flight.id,
-        );
-        if !flight.dispatched {
-            self.with(index, 0, |cx, warp| regmutex.dispatched(cx, warp, &view));
-        }
-        let banks =
-            flight.results.iter().map(|(reg, row)| RegisterWrite::new(*reg, WriteTo::Bank(*reg % 16), row));
-        let mut writes: Vec<RegisterWrite<'_>> = banks.collect();
-        if flight.exec == 0 {
-            writes.clear();
-        }
-        self.with(index, 0, |cx, warp| regmutex.write_back(cx, warp, &view, &mut writes))
-    }
-
-    /// One step of a warp; false if it waits for a section or has ended.
-    fn step(
-        &mut self,
-        regmutex: &mut RegMutex,
-        index: usize,
-        random: &mut Random,
-    ) -> Result<bool, Box<ValueMismatch>> {
-        if self.warps[index].ended {
-            return Ok(false);
-        }
-        if self.warps[index].here.is_none() {
-            let member = &mut self.warps[index];
-            let Some((pc, active)) = member.walk.at(random) else {
-                while !self.warps[index].flights.is_empty() {
-                    self.land(regmutex, index, 0)?;
-                }
-                let slot = self.warps[index].slot;
-                self.warps[index].ended = true;
-                self.with(index, 0, |cx, _| regmutex.end_warp(cx, slot));
-                return Ok(true);
-            };
-            member.here = Some((pc, active, 0));
-        }
-        let (pc, active, done) = self.warps[index].here.expect("arrived");
-        let before = self.plan.inserted().iter().filter(|inserted| inserted.before == pc);
-        if let Some(op) = before.skip(done).map(|inserted| inserted.op).next() {
-            let described = &self.plan.micro_ops()[usize::from(op.0)].1;
-            let involved: Vec<u8> = described
-                .sources
-                .iter()
-                .chain(&described.destinations)
-                .chain(&described.waits_for)
-                .copied()
-                .collect();
-            self.settle(regmutex, index, &involved)?;
-            let what = Issuing::Micro(op, described);
-            match self.with(index, active, |cx, warp| regmutex.issue(cx.cycle, warp, &what)) {
-                IssueVerdict::Stall(cause) => {
-                    self.with(index, active, |cx, warp| regmutex.stalled(cx, warp, cause));
-                    if cause == Stall::InFlight.index() {
-                        self.land(regmutex, index, 0)?;
-                        return Ok(true);
-                    }
-                    return Ok(false);
-                }
-                verdict => {
-                    self.with(index, active, |cx, warp| regmutex.issued(cx, warp, &what, verdict));
-                }
-            }
-            self.warps[index].here = Some((pc, active, done + 1));
-            return Ok(true);
-        }
-        self.execute(regmutex, index, (pc, active), random)?;
-        self.warps[index].here = None;
-        Ok(true)
-    }
-
-    /// Waits for results in these registers.
-    fn settle(
-        &mut self,
-        regmutex: &mut RegMutex,
-        index: usize,
-        registers: &[u8],
-    ) -> Result<(), Box<ValueMismatch>> {
-        let renamed = self.plan.renamed();
-        let pending = |flight: &Flight| {
-            renamed[flight.pc as usize].destinations
-                [..self.program.insts[flight.pc as usize].destinations().len()]
-                .iter()
-                .any(|register| registers.contains(register))
-        };
-        while let Some(at) = self.warps[index].flights.iter().position(pending) {
-            self.land(regmutex, index, at)?;
-        }
-        Ok(())
-    }
-
-    fn execute(
-        &mut self,
-        regmutex: &mut RegMutex,
-        index: usize,
-        (pc, active): (u32, u32),
-        random: &mut Random,
-    ) -> Result<(), Box<ValueMismatch>> {
-        let program = self.program;
-        let inst = &program.insts[pc as usize];
-        let renaming = &self.plan.renamed()[pc as usize];
-        let mut registers = renaming.sources[..inst.sources().len()].to_vec();
-        registers.extend(&renaming.destinations[..inst.destinations().len()]);
-        self.settle(regmutex, index, &registers)?;
-        while random.below(3) == 0 && !self.warps[index].flights.is_empty() {
-            let at = random.below(self.warps[index].flights.len() as u32) as usize;
-            self.land(regmutex, index, at)?;
-        }
-        let id = InFlightId::new(self.cycle as u16, 0);
-        let view = InstView::new(pc, inst, active, active, id);
-        let what = Issuing::Program(view);
-        self.with(index, active, |cx, warp| regmutex.issued(cx, warp, &what, IssueVerdict::Issue));
-        let collected = matches!(inst.path, Path::Alu | Path::Memory(_));
-        if collected {
-            let mut operands: Vec<OperandRead> =
-                inst.sources().iter().map(|reg| OperandRead::from_bank(*reg, reg % 16)).collect();
-            self.with(index, active, |cx, warp| regmutex.collect(cx, warp, &view, &mut operands))?;
-        }
-        let exec = if inst.inst.is_unguarded() { active } else { active & random.mask() };
-        let member = &mut self.warps[index];
-        let mut results = Vec::new();
-        for reg in inst.destinations() {
-            let row = &mut member.rows[usize::from(*reg)];
-            merge(row, &random.row(), exec);
-            results.push((*reg, *row));
-        }
-        if inst.inst.kind() == Kind::Exit {
-            member.alive &= !exec;
-        }
-        member.walk.step(exec, random.below(4) == 0);
-        if collected {
-            let dispatched = random.below(2) == 0;
-            member.flights.push(Flight { pc, active, exec, id, dispatched, results });
-            if dispatched {
-                self.with(index, 0, |cx, warp| regmutex.dispatched(cx, warp, &view));
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs all warps to their end.
-    fn run(&mut self, regmutex: &mut RegMutex, random: &mut Random) -> Result<(), Box<ValueMismatch>> {
-        loop {
-            let order = random.below(self.warps.len() as u32) as usize;
-            let mut moved = false;
-            for index in 0..self.warps.len() {
-                let index = (index + order) % self.warps.len();
-                for _ in 0..1 + random.below(4) {
-                    if !self.step(regmutex, index, random)? {
-                        break;
-                    }
-                    moved = true;
-                }
-            }
-            if self.warps.iter().all(|warp| warp.ended) {
-                return Ok(());
-            }
-            assert!(moved, "a deadlock: {}", regmutex.describe());
-        }
-    }
-}
 
 /// A technique with a split of its own, beside its plan.
 fn shared(program: &Program, set: &[&str]) -> Option<(RegMutex, Plan)> {
@@ -282,7 +43,7 @@ proptest! {
             return Ok(());
         };
         for _ in 0..2 {
-            let mut crew = Crew::new(&program, &plan, &[0, 1, 5, 17], &mut regmutex);
+            let mut crew = Crew::new(&program, &plan, &one_block(&[0, 1, 5, 17]), &mut regmutex);
             prop_assert_eq!(crew.run(&mut regmutex, &mut random), Ok(()));
         }
         prop_assert_eq!(regmutex.pool().taken(), 0, "every section is free at the end");
@@ -332,7 +93,7 @@ fn found_during(damage: impl Fn(&mut RegMutex, &mut Plan), before: impl Fn(&mut 
         let (mut regmutex, mut plan) = shared(&program, &set).expect("an extended set");
         damage(&mut regmutex, &mut plan);
         let mut random = Random::new(seed, 8);
-        let mut crew = Crew::new(&program, &plan, &[0, 1, 2, 3], &mut regmutex);
+        let mut crew = Crew::new(&program, &plan, &one_block(&[0, 1, 2, 3]), &mut regmutex);
         (0..400).any(|turn| {
             before(&mut regmutex, turn);
             crew.step(&mut regmutex, turn % 4, &mut random).is_err()
@@ -452,7 +213,7 @@ fn a_nested_acquire_does_nothing_and_lanes_set_aside_keep_the_section() {
     let program = program(PEAKS, &config(&[]));
     let (mut regmutex, plan) =
         shared(&program, &["technique.regmutex.es=4", "technique.regmutex.sections=1"]).expect("a set");
-    let mut crew = Crew::new(&program, &plan, &[0, 1], &mut regmutex);
+    let mut crew = Crew::new(&program, &plan, &one_block(&[0, 1]), &mut regmutex);
     let tell = |crew: &mut Crew<'_>, regmutex: &mut RegMutex, index: usize, lanes: u32, tag: u32| {
         crew.with(index, lanes, |cx, warp| regmutex.carry_out(cx, warp, tag));
     };

@@ -73,6 +73,22 @@ fn held_by_lanes_aside(kernel: &MachineKernel, flow: &Flow) -> Vec<RegSet> {
     held
 }
 
+/// Blocks that some lanes of a warp may execute while others wait at a branch or where its sides meet.
+#[must_use]
+pub(crate) fn executed_by_parts(kernel: &MachineKernel, flow: &Flow) -> Vec<bool> {
+    let mut by_parts = vec![false; flow.blocks().len()];
+    for block in flow.blocks().iter().filter(|block| diverges(kernel, block.end)) {
+        let pc = Pc(block.end.0 - 1);
+        let meet = kernel.insts[pc.index()].reconv.map(|r| flow.block_of(r));
+        for &side in flow.successors(flow.block_of(pc)) {
+            for executed in reachable_before(flow, side, meet) {
+                by_parts[executed.0 as usize] = true;
+            }
+        }
+    }
+    by_parts
+}
+
 /// Whether the block that ends before `end` ends in a branch at which lanes may diverge.
 fn diverges(kernel: &MachineKernel, end: Pc) -> bool {
     let last = &kernel.insts[end.index() - 1];

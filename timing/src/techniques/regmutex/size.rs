@@ -2,10 +2,12 @@
 
 use super::compile::{self, Code};
 use super::live::Live;
+use crate::analysis::release::executed_by_parts;
 use crate::config::GpuConfig;
 use crate::occupancy::{Limit, Occupancy};
 use crate::program::Program;
 use crate::techniques::{Launch, Plan};
+use trace_format::isa::{BarMode, Inst, Op, Operand, Pc};
 use warplab_gpus::occupancy::RegisterAllocation;
 
 /// Parts of the kernel's registers that the extended set may have, in percent.
@@ -76,7 +78,7 @@ pub(super) fn candidates(registers: u32) -> Vec<u32> {
 pub(super) fn choose(launch: &Launch<'_>, rules: Rules) -> Option<(Split, Code)> {
     let (program, config) = (launch.program, launch.config);
     // Registers of callees belong to every caller: such kernels keep their registers.
-    if !program.kernel.functions.is_empty() {
+    if !program.kernel.functions.is_empty() || waits_in_parts(program) {
         return None;
     }
     let all = registers(program, config);
@@ -101,6 +103,25 @@ pub(super) fn choose(launch: &Launch<'_>, rules: Rules) -> Option<(Split, Code)>
         let code = compile::compile(program, &live, split.base, split.base + split.extended)?;
         Some((split, code))
     })
+}
+
+/// Whether some lanes of a warp may wait at a barrier for a number of threads while its other lanes wait elsewhere: the
+/// others could have a section that a warp needs to get to that barrier. A barrier of the whole block needs the
+/// others too.
+fn waits_in_parts(program: &Program) -> bool {
+    let kernel = &program.kernel;
+    let waits = |inst: &Inst| {
+        matches!(inst.op, Op::Bar { mode } if mode != BarMode::Arrive)
+            && !matches!(inst.src[1].operand, Operand::Imm(0))
+    };
+    if !kernel.insts.iter().any(waits) {
+        return false;
+    }
+    let flow = kernel.flow();
+    let by_parts = executed_by_parts(kernel, &flow);
+    let in_parts = |pc: usize| by_parts[flow.block_of(Pc(pc as u32)).0 as usize];
+    let mut barriers = kernel.insts.iter().enumerate().filter(|(_, inst)| waits(inst));
+    barriers.any(|(pc, inst)| !inst.is_unguarded() || in_parts(pc))
 }
 
 /// The order in which splits are preferred: the most blocks; then the smallest extended set of which more than

@@ -3,7 +3,7 @@
 use super::*;
 use crate::stats::Stats;
 use crate::testing::small;
-use trace_format::isa::SpecialReg;
+use trace_format::isa::*;
 
 fn run(hand: &Hand, set: &[&str], techniques: &[&str]) -> Stats {
     hand.run("gtx480", &small(set), techniques)
@@ -93,6 +93,56 @@ fn a_warp_waits_for_as_long_as_another_one_has_the_section() {
     assert_eq!((stats.of_techniques("acquires"), stats.of_techniques("acquires_at_once")), (3, 1));
     let stalls = &stats.techniques[0].ledger.stalls;
     assert!(stalls[usize::from(Stall::NoSection.index())] > 40, "{stalls:?}");
+}
+
+/// A kernel of four warps whose peaks lie on both sides of barriers; warps 0 and 1 meet at one barrier, warps 2 and 3 at another
+/// one, by a register that holds its number. With `threads`, it counts so many; else it waits for the block.
+fn meetings(threads: u32, in_parts: bool) -> Hand {
+    let mut b = Builder::default();
+    b.special(0, SpecialReg::WarpId).mov(1, 0).mov(2, 1).mov(3, 0);
+    // The barrier's number is that of the warp without its last bit.
+    let shift =
+        Inst::new(Op::ShfR { wide: Wide(false), wrap: Wrap(false), high: High(true), sign: Sign::U32 });
+    b.push(shift.dst(Reg(2)).srcs([Src::RZ, Src::imm(1), r(0)]));
+    let peak = |b: &mut Builder| {
+        for reg in 4..10 {
+            b.mov(reg, u32::from(reg));
+        }
+        b.iadd(4, r(4), r(5), r(6)).iadd(7, r(7), r(8), r(9)).iadd(3, r(3), r(4), r(7));
+    };
+    for _ in 0..3 {
+        peak(&mut b);
+        let barrier = Inst::new(Op::Bar { mode: BarMode::Sync }).srcs([r(2), Src::imm(threads)]);
+        if in_parts {
+            b.below(1, 1);
+            b.push(barrier).guarded();
+        } else {
+            b.push(barrier);
+        }
+        peak(&mut b);
+    }
+    b.mov(0, 0).stg(0, 3, 0);
+    Hand::new(b.exit(), 2, 128)
+}
+
+#[test]
+fn warps_that_meet_at_barriers_of_their_own_do_not_wait_for_sections_there() {
+    let set = ["technique.regmutex.es=5", "technique.regmutex.sections=1"];
+    for policy in ["scheduler.policy=lrr", "scheduler.policy=two_level"] {
+        let stats = run(&meetings(64, false), &[&set[..], &[policy]].concat(), &["regmutex"]);
+        assert_eq!(stats.of_techniques("acquires"), 2 * 4 * 6, "{policy}");
+        assert_eq!(stats.counters.barrier_arrivals, 2 * 4 * 3);
+    }
+}
+
+#[test]
+fn lanes_that_may_wait_alone_at_a_barrier_get_no_extended_set() {
+    let set = ["technique.regmutex.es=5"];
+    let of = |threads, in_parts| {
+        run(&meetings(threads, in_parts), &set, &["regmutex"]).of_techniques("extended_registers") > 0
+    };
+    assert!(of(64, false), "all lanes of a warp arrive together");
+    assert!(!of(64, true), "a guarded barrier that counts threads");
 }
 
 #[test]

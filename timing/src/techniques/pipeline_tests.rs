@@ -298,6 +298,8 @@ fn what_every_technique_supplied_and_lost_are_its_opportunities() {
         "las",
         "regmutex",
         "regmutex-pairs",
+        "owf",
+        "rfv",
     ];
     assert_eq!(without, none);
 }

@@ -198,7 +198,7 @@ impl Stack {
     #[must_use]
     pub fn passes_over(&self, now: u64, warp: &WarpView<'_>, op: MicroId, owner: usize) -> bool {
         let member = &self.members[owner];
-        member.hooks.fetch && member.technique.passes_over(now, warp, op)
+        member.hooks.inserted && member.technique.passes_over(now, warp, op)
     }
 
     /// Notifies its owner of an inserted micro-operation that has been fetched or passed over.
@@ -211,7 +211,7 @@ impl Stack {
         passed_over: bool,
     ) {
         let member = &mut self.members[owner];
-        if member.hooks.fetch {
+        if member.hooks.inserted {
             member.with(at, |technique, cx| technique.inserted_fetched(cx, warp, op, passed_over));
         }
     }

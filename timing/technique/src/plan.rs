@@ -53,8 +53,10 @@ impl fmt::Display for Claim {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hooks {
-    /// `fetch`, `fetched`, `flushed`, `passes_over` and `inserted_fetched`.
+    /// `fetch`, `fetched` and `flushed`.
     pub fetch: bool,
+    /// `passes_over` and `inserted_fetched`.
+    pub inserted: bool,
     /// `issue` and `issued`.
     pub issue: bool,
     /// `order` and `activity`.
@@ -83,6 +85,7 @@ impl Hooks {
     pub fn all() -> Hooks {
         Hooks {
             fetch: true,
+            inserted: true,
             issue: true,
             order: true,
             served: true,
@@ -101,6 +104,7 @@ impl Hooks {
     pub fn or(self, other: Hooks) -> Hooks {
         Hooks {
             fetch: self.fetch | other.fetch,
+            inserted: self.inserted | other.inserted,
             issue: self.issue | other.issue,
             order: self.order | other.order,
             served: self.served | other.served,

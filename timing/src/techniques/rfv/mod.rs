@@ -292,7 +292,7 @@ impl Technique for Rfv {
                 self.insert_metadata(launch, plan, &release);
             }
             self.deaths = Some(Deaths::new(warps, release));
-            plan.hooks.fetch = !plan.inserted().is_empty();
+            plan.hooks.inserted = !plan.inserted().is_empty();
         }
         let hints = Hints::Pairs(Box::new([None; 256]));
         let packing = Packing { packs: false, shrinks: false };

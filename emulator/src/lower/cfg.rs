@@ -1,6 +1,6 @@
 //! Control flow of the intermediate form: clean-up of blocks, dominators, loops, critical edges.
 
-use super::vir::{Blk, Block, Func, Term, Val};
+use super::vir::{Blk, Block, Func, SubId, Term, VOp, Val};
 use trace_format::isa::Dominators;
 
 /// Dominator tree and loop nesting, indexed by block.
@@ -312,6 +312,51 @@ pub(super) fn split_critical_edges(f: &mut Func) {
 
 /// Removes instructions without used results, and phis that only feed each other.
 pub(super) fn remove_dead(f: &mut Func) {
+    keep_needed(f, &[]);
+}
+
+/// Removes the calls of subroutines that only compute, if nothing reads their results, and the branches to them.
+pub(super) fn remove_dead_calls(f: &mut Func) {
+    let mut computes = vec![true; f.subs.len()];
+    for &b in &f.order {
+        if let Some(sub) = f.block(b).sub {
+            computes[sub.index()] &= f.block(b).insts.iter().all(|&id| f.inst(id).op.is_free());
+        }
+    }
+    keep_needed(f, &computes);
+    drop_uncalled(f);
+    clean(f);
+    remove_dead(f);
+}
+
+/// Removes the subroutines that nothing calls.
+fn drop_uncalled(f: &mut Func) {
+    let mut called = vec![false; f.subs.len()];
+    let mut calls = Vec::new();
+    for &b in &f.order {
+        for &id in &f.block(b).insts {
+            if let VOp::Call(sub) = f.inst(id).op {
+                called[sub.index()] = true;
+                calls.push(id);
+            }
+        }
+    }
+    let new = |sub: SubId| SubId(called[..sub.index()].iter().filter(|&&called| called).count() as u32);
+    for id in calls {
+        if let VOp::Call(sub) = &mut f.insts[id.index()].op {
+            *sub = new(*sub);
+        }
+    }
+    f.order.retain(|b| f.blocks[b.index()].sub.is_none_or(|sub| called[sub.index()]));
+    for block in &mut f.blocks {
+        block.sub = block.sub.filter(|sub| called[sub.index()]).map(new);
+    }
+    let mut kept = called.iter();
+    f.subs.retain(|_| kept.next().copied().unwrap_or(true));
+}
+
+/// Removes what nothing needs, calls of some subroutines included.
+fn keep_needed(f: &mut Func, may_go: &[bool]) {
     f.resolve_all();
     let mut live = vec![false; f.defs.len()];
     let mut plive = vec![false; f.pdefs.len()];
@@ -320,7 +365,11 @@ pub(super) fn remove_dead(f: &mut Func) {
     for &b in &f.order {
         for &id in &f.block(b).insts {
             let inst = f.inst(id);
-            if !inst.op.is_free() && !removable(inst) {
+            let unneeded = match inst.op {
+                VOp::Call(sub) => may_go.get(sub.index()).copied().unwrap_or(false),
+                op => op.is_free() || removable(inst),
+            };
+            if !unneeded {
                 kept[id.index()] = true;
                 needs(inst, &mut work);
             }
@@ -402,7 +451,6 @@ fn removable(inst: &super::vir::Inst) -> bool {
 }
 
 fn drop_unused_results(inst: &mut super::vir::Inst, live: &[bool], plive: &[bool]) {
-    use super::vir::VOp;
     use trace_format::isa::{AtomOp, Op, space::Space};
     for p in &mut inst.pdst {
         if p.is_some_and(|p| !plive[p.index()]) {
@@ -427,7 +475,6 @@ fn drop_unused_results(inst: &mut super::vir::Inst, live: &[bool], plive: &[bool
 
 /// Makes a texture fetch write the words that are used, and no others: one, two or all of them.
 fn keep_used_words(inst: &mut super::vir::Inst, live: &[bool]) {
-    use super::vir::VOp;
     use trace_format::isa::{Op, TexResult, TexWords};
     let VOp::M(Op::Tex { result, words, .. }) = &mut inst.op else { return };
     if *result == TexResult::Halves {

@@ -131,7 +131,8 @@ fn optimise(f: &mut Func, frame: &mut Frame, registers: u16, options: &LowerOpti
     // Contraction follows the runs of statements of the source, which the passes below merge and reorder.
     // Products that are fused completely must be removed before value numbering.
     contract::run(f);
-    cfg::remove_dead(f);
+    // So must slow paths of divisions whose quotients nothing reads; ptxas counts those as uses of a product.
+    cfg::remove_dead_calls(f);
     // Value numbering gives one definition to equal values, so that combination sees all of a value's uses;
     // combination in turn makes further values equal.
     gvn::run(f);

@@ -95,8 +95,8 @@ impl Counted {
 }
 
 /// Twice the number of instructions that ptxas seems to count for one of ours: stores, and loads that are not from
-/// shared memory, count double, such loads of bytes three times, operations that were several before they were combined count
-/// as these, and what was behind a branch counts with it.
+/// shared memory, count double, such loads of bytes three times, atomics eleven times, operations that were several
+/// before they were combined count as these, and what was behind a branch counts with it.
 fn weight(inst: &Inst) -> usize {
     let bytes = inst.machine().and_then(|op| op.info().memory).map(|memory| memory.bytes());
     let own = match inst.op {
@@ -108,6 +108,8 @@ fn weight(inst: &Inst) -> usize {
             }
         }
         _ if matches!(inst.op.kind(), Kind::Store(_)) => 4,
+        _ if matches!(inst.op.kind(), Kind::Atomic(_) | Kind::Reduction(_)) => 22,
+        VOp::M(Op::Isetp { .. } | Op::Fsetp { .. } | Op::Dsetp { .. }) if inst.psrc[0].pred.is_some() => 4,
         VOp::Add64 => 4,
         VOp::M(Op::ImadWide { .. }) => 3,
         _ => 2,
@@ -223,7 +225,7 @@ fn comparison(f: &Func, p: PSrc) -> Option<Compared> {
 fn repeatable(inst: &Inst) -> bool {
     match inst.op.kind() {
         Kind::Pure => !inst.op.crosses_lanes(),
-        Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) => true,
+        Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Reduction(_) => true,
         Kind::Barrier => inst.pdst[0].is_none() && inst.dst[0].is_none(),
         _ => false,
     }

@@ -20,8 +20,7 @@ const MAX_COST_WITHOUT_LOADS: usize = 18;
 
 /// Unrolls the loop if it is small enough.
 pub(super) fn unroll(f: &mut Func, b: Blk, mut c: Counted, outside: &mut Outside) -> bool {
-    let loads =
-        f.block(b).insts.iter().any(|&id| matches!(f.inst(id).op.kind(), Kind::Load(_) | Kind::Atomic(_)));
+    let loads = f.block(b).insts.iter().any(|&id| matches!(f.inst(id).op.kind(), Kind::Load(_)));
     if c.cost(f, b) > if loads { MAX_COST } else { MAX_COST_WITHOUT_LOADS } {
         return false;
     }

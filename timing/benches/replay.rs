@@ -210,8 +210,22 @@ fn pointer_chase(bencher: Bencher<'_, '_>, threads: usize) {
 }
 
 /// The built-in techniques.
-const TECHNIQUES: [&str; 11] =
-    ["bow", "bow-wr", "rfc", "packing", "corf", "corf++", "srf", "larf", "regmutex", "owf", "rfv"];
+const TECHNIQUES: [&str; 14] = [
+    "bow",
+    "bow-wr",
+    "rfc",
+    "packing",
+    "corf",
+    "corf++",
+    "uv-token",
+    "uv-scalar",
+    "uv-reuse",
+    "darsie",
+    "larf",
+    "regmutex",
+    "owf",
+    "rfv",
+];
 
 #[divan::bench(args = TECHNIQUES, sample_count = 3, sample_size = 1)]
 fn matmul_256_with(bencher: Bencher<'_, '_>, technique: &str) {

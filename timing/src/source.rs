@@ -60,6 +60,9 @@ pub(crate) trait WarpStream: Send {
     /// Architectural registers, indexed by register number.
     fn rows(&self) -> &[Row];
 
+    /// Lanes in which each predicate is true, by its number; the last one is PT.
+    fn preds(&self) -> &[u32; 8];
+
     /// Memory access of the last step, if it was one.
     fn mem(&self) -> Option<MemAccess<'_>>;
 }

@@ -527,6 +527,10 @@ impl WarpStream for HandWarp {
         self.warp.registers(&self.code)
     }
 
+    fn preds(&self) -> &[u32; 8] {
+        self.warp.preds()
+    }
+
     fn mem(&self) -> Option<MemAccess<'_>> {
         self.mem.map(|(space, bytes, mask)| MemAccess::new(space, bytes, &self.addresses, mask))
     }

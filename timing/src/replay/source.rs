@@ -89,6 +89,11 @@ impl WarpStream for TraceWarp {
     }
 
     #[inline]
+    fn preds(&self) -> &[u32; 8] {
+        self.0.warp().preds()
+    }
+
+    #[inline]
     fn mem(&self) -> Option<MemAccess<'_>> {
         self.0.mem().map(|mem| MemAccess::new(mem.space, mem.bytes_per_lane, &mem.addresses, mem.mask))
     }

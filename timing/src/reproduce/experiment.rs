@@ -82,7 +82,10 @@ pub struct Figure {
     /// What has a bar of its own.
     #[serde(default)]
     pub by: By,
-    /// Overrides of the paper's configuration, for all series and their baseline.
+    /// Configuration of the machine, if it is not the paper's.
+    #[serde(default)]
+    pub machine: Option<String>,
+    /// Overrides of the configuration, for all series and their baseline.
     #[serde(default)]
     pub set: Vec<String>,
     /// What is measured.
@@ -311,7 +314,7 @@ impl Experiment {
                 }
                 (None, Some(replay)) => {
                     let set = self.overrides(figure, &replay.set);
-                    let loaded = load(&self.paper.machine, &set).map_err(|why| why.to_string())?;
+                    let loaded = load(self.machine(figure), &set).map_err(|why| why.to_string())?;
                     catalogue.select(&replay.tech, &loaded.config).map_err(|why| why.to_string())?;
                     let by_kernel = figure.by == By::Kernel;
                     let keys = replay.of.iter().chain(&replay.per);
@@ -330,6 +333,12 @@ impl Experiment {
             }
         }
         Ok(())
+    }
+
+    /// The configuration that a figure replays on.
+    #[must_use]
+    pub fn machine<'a>(&'a self, figure: &'a Figure) -> &'a str {
+        figure.machine.as_deref().unwrap_or(&self.paper.machine)
     }
 
     /// Overrides of the machine for a figure, and further ones.

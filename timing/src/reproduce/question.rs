@@ -67,7 +67,7 @@ pub fn questions(experiment: &Experiment, figure: &Figure, series: &Series) -> V
     let study = series.study.as_deref().and_then(|name| studies::find(name).ok());
     let mut asked: Vec<Question> = study.map(|study| Question::Study(study.name)).into_iter().collect();
     if let Some(replayed) = &series.replay {
-        let machine = experiment.paper.machine.clone();
+        let machine = experiment.machine(figure).to_owned();
         asked.push(Question::Replay {
             machine: machine.clone(),
             set: experiment.overrides(figure, &replayed.set),

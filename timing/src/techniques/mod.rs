@@ -24,10 +24,10 @@ pub(crate) mod regmutex;
 mod renaming_table;
 pub(crate) mod rfc;
 mod rfv;
-pub(crate) mod srf;
 mod stack;
 #[cfg(test)]
 mod testing;
+pub(crate) mod uv;
 
 pub use catalogue::{Catalogue, SelectError};
 pub use stack::{At, Decision, Stack};
@@ -44,7 +44,11 @@ pub const BUILT_IN: &[Registration] = &[
     corf::variants::BOTH,
     corf::variants::CORF,
     corf::variants::CORF_PLUS,
-    srf::REGISTRATION,
+    uv::variants::TOKEN,
+    uv::variants::SCALAR,
+    uv::variants::REUSE,
+    uv::variants::TOKEN_REUSE,
+    uv::variants::SCALAR_REUSE,
     larf::REGISTRATION,
     las::REGISTRATION,
     regmutex::REGISTRATION,

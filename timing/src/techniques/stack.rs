@@ -325,6 +325,17 @@ impl Stack {
         asked.fold(cycles, |cycles, m| m.technique.initiation(now, warp, inst, cycles)).max(1)
     }
 
+    /// The first technique that supplies the results of an instruction with all operands, and the cycles after which
+    /// they are written.
+    #[must_use]
+    pub fn reuse(&self, now: u64, warp: &WarpView<'_>, inst: &InstView<'_>) -> Option<Decision<u32>> {
+        let mut asked = self.members.iter().enumerate().filter(|(_, member)| member.hooks.execute);
+        asked.find_map(|(by, member)| {
+            let verdict = member.technique.reuse(now, warp, inst)?;
+            Some(Decision { verdict, by: by as u8 })
+        })
+    }
+
     /// Notifies techniques of an instruction that has left its collector.
     pub fn dispatched(&mut self, at: &mut At<'_>, warp: &WarpView<'_>, inst: &InstView<'_>) {
         for member in self.members.iter_mut().filter(|member| member.hooks.execute) {

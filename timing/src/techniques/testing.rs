@@ -5,8 +5,8 @@
 //! reconverge and alternate at random.
 
 use super::{
-    At, Catalogue, Cx, Effects, InFlightId, InstView, Launch, Ledger, OperandRead, Plan, ReadFrom,
-    RegisterWrite, Stack, Technique, ValueMismatch, WarpView, WriteTo,
+    Answered, At, Catalogue, Cx, Effects, InFlightId, InstView, IssueVerdict, Issuing, Launch, Ledger,
+    MicroOp, OperandRead, Plan, ReadFrom, RegisterWrite, Stack, Technique, ValueMismatch, WarpView, WriteTo,
 };
 use crate::config::{GpuConfig, load};
 use crate::program::Program;
@@ -16,12 +16,28 @@ use trace_format::isa::{Flow, Kind, MachineKernel, Pc};
 /// The hooks that these tests drive, of one technique or of several.
 pub(crate) trait Hooked {
     fn start(&mut self, at: &mut Surroundings<'_>, warp: &WarpView<'_>);
+    /// Asks for the verdict on an instruction, and issues the micro-operations for which it waits.
+    fn issuing(
+        &mut self,
+        at: &mut Surroundings<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        ops: &[MicroOp],
+    );
     fn collected(
         &mut self,
         at: &mut Surroundings<'_>,
         warp: &WarpView<'_>,
         inst: &InstView<'_>,
         operands: &mut [OperandRead],
+    ) -> Result<(), Box<ValueMismatch>>;
+    /// Lets the instruction leave its collector, after its step; the technique may supply its results.
+    fn left(
+        &mut self,
+        at: &mut Surroundings<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        results: &[RegisterWrite<'_>],
     ) -> Result<(), Box<ValueMismatch>>;
     fn written(
         &mut self,
@@ -58,6 +74,21 @@ impl<T: Technique> Hooked for T {
     fn start(&mut self, at: &mut Surroundings<'_>, warp: &WarpView<'_>) {
         self.start_warp(&mut at.cx(self), warp);
     }
+    fn issuing(
+        &mut self,
+        at: &mut Surroundings<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        ops: &[MicroOp],
+    ) {
+        if let IssueVerdict::Stall(cause) = self.issue(at.cycle, warp, &Issuing::Program(*inst)) {
+            self.stalled(&mut at.cx(self), warp, cause);
+            for (_, id) in std::mem::take(&mut at.effects.micro_ops) {
+                let op = Issuing::Micro(id, &ops[usize::from(id.0)]);
+                self.issued(&mut at.cx(self), warp, &op, IssueVerdict::Issue);
+            }
+        }
+    }
     fn collected(
         &mut self,
         at: &mut Surroundings<'_>,
@@ -65,8 +96,18 @@ impl<T: Technique> Hooked for T {
         inst: &InstView<'_>,
         operands: &mut [OperandRead],
     ) -> Result<(), Box<ValueMismatch>> {
-        self.collect(&mut at.cx(self), warp, inst, operands)?;
-        // Instructions of these tests are dispatched at once.
+        self.collect(&mut at.cx(self), warp, inst, operands)
+    }
+    fn left(
+        &mut self,
+        at: &mut Surroundings<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        results: &[RegisterWrite<'_>],
+    ) -> Result<(), Box<ValueMismatch>> {
+        if inst.inst.path == crate::program::Path::Alu && self.reuse(at.cycle, warp, inst).is_some() {
+            self.answered(&mut at.cx(self), warp, inst, Answered::Reused, results)?;
+        }
         self.dispatched(&mut at.cx(self), warp, inst);
         Ok(())
     }
@@ -88,6 +129,23 @@ impl Hooked for Stack {
     fn start(&mut self, at: &mut Surroundings<'_>, warp: &WarpView<'_>) {
         self.start_warp(&mut at.at(), warp);
     }
+    fn issuing(
+        &mut self,
+        at: &mut Surroundings<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        ops: &[MicroOp],
+    ) {
+        let decision = self.issue(at.cycle, warp, &Issuing::Program(*inst), None);
+        if let IssueVerdict::Stall(cause) = decision.verdict {
+            self.stalled_warp(&mut at.at(), decision.by, warp, cause);
+            for (_, id) in std::mem::take(&mut at.effects.micro_ops) {
+                let op = Issuing::Micro(id, &ops[usize::from(id.0)]);
+                let owner = Some(usize::from(decision.by));
+                self.issued(&mut at.at(), warp, &op, IssueVerdict::Issue, owner);
+            }
+        }
+    }
     fn collected(
         &mut self,
         at: &mut Surroundings<'_>,
@@ -95,7 +153,15 @@ impl Hooked for Stack {
         inst: &InstView<'_>,
         operands: &mut [OperandRead],
     ) -> Result<(), Box<ValueMismatch>> {
-        self.collect(&mut at.at(), warp, inst, operands)?;
+        self.collect(&mut at.at(), warp, inst, operands)
+    }
+    fn left(
+        &mut self,
+        at: &mut Surroundings<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        _: &[RegisterWrite<'_>],
+    ) -> Result<(), Box<ValueMismatch>> {
         self.dispatched(&mut at.at(), warp, inst);
         Ok(())
     }
@@ -117,6 +183,7 @@ impl Hooked for Stack {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum From {
     Bank(u8),
+    Lane(u8),
     Storage,
     With(u8),
     After(InFlightId, u8),
@@ -133,6 +200,7 @@ impl Read {
     fn of(read: &OperandRead) -> Read {
         let from = match read.from {
             ReadFrom::Bank(bank) | ReadFrom::BankBehind(bank, _) => From::Bank(bank),
+            ReadFrom::Lane(bank, _) => From::Lane(bank),
             ReadFrom::Storage(..) => From::Storage,
             ReadFrom::With(other, _) => From::With(other),
             ReadFrom::After(id, operand, _) => From::After(id, operand),
@@ -201,8 +269,11 @@ pub(crate) struct Bench<'a> {
     pub cycle: u64,
     pub issued: u64,
     pub rows: Vec<Row>,
+    /// Lanes in which each predicate is true.
+    pub preds: [u32; 8],
     pub ledger: Ledger,
     effects: Effects,
+    micro_ops: Vec<MicroOp>,
     /// Results written back, and how many of them were written to a bank immediately.
     pub results: u64,
     pub bank_writes: u64,
@@ -217,6 +288,8 @@ impl<'a> Bench<'a> {
             cycle: 0,
             issued: 0,
             rows: vec![Row::ZERO; program.registers_per_thread as usize],
+            preds: [0, 0, 0, 0, 0, 0, 0, u32::MAX],
+            micro_ops: Vec::new(),
             ledger: Ledger::default(),
             effects: Effects::default(),
             results: 0,
@@ -225,9 +298,23 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Calls a hook with the bench's context and warp.
+    /// The bench with the micro-operations of a plan, which techniques issue at run time.
+    pub(crate) fn with_ops_of(self, plan: &Plan) -> Bench<'a> {
+        Bench { micro_ops: plan.micro_ops().iter().map(|(_, op)| op.clone()).collect(), ..self }
+    }
+
+    /// Calls a hook with the bench's context and warp in the next cycle.
     fn with<R>(&mut self, call: impl FnOnce(&mut Surroundings<'_>, &WarpView<'_>) -> R) -> R {
         self.cycle += 1;
+        self.before(u32::MAX, |at, warp, _| call(at, warp))
+    }
+
+    /// The same in the current cycle, before the instruction at `next`.
+    fn before<R>(
+        &mut self,
+        next: u32,
+        call: impl FnOnce(&mut Surroundings<'_>, &WarpView<'_>, &[MicroOp]) -> R,
+    ) -> R {
         let mut at = Surroundings {
             cycle: self.cycle,
             program: self.program,
@@ -235,8 +322,9 @@ impl<'a> Bench<'a> {
             effects: &mut self.effects,
         };
         let mut warp = WarpView::new(self.slot, &self.rows);
-        (warp.block, warp.warp, warp.issued) = (7, 3, self.issued);
-        call(&mut at, &warp)
+        (warp.block, warp.warp, warp.issued, warp.next_pc) = (7, 3, self.issued, next);
+        warp.preds = &self.preds;
+        call(&mut at, &warp, &self.micro_ops)
     }
 
     /// Accesses to banks that hooks made besides the instruction's own: true for a write.
@@ -271,6 +359,12 @@ impl<'a> Bench<'a> {
         if collected {
             // The lanes of the guard are unknown before the step.
             let view = InstView::new(pc, inst, active, active, id);
+            let guard = inst.inst.guard;
+            if !guard.pred.is_true() {
+                let lanes = &mut self.preds[usize::from(guard.pred.0)];
+                *lanes = *lanes & !active | if guard.not { active & !exec } else { exec };
+            }
+            self.before(pc, |cx, warp, ops| technique.issuing(cx, warp, &view, ops));
             self.with(|cx, warp| technique.collected(cx, warp, &view, &mut operands))?;
         }
         self.issued += 1;
@@ -279,6 +373,13 @@ impl<'a> Bench<'a> {
             let row = &mut self.rows[usize::from(*reg)];
             super::merge(row, &values(), exec);
             results.push((*reg, *row));
+        }
+        if collected {
+            let view = InstView::new(pc, inst, active, exec, id);
+            let shown = results.iter().filter(|_| exec != 0);
+            let shown: Vec<RegisterWrite<'_>> =
+                shown.map(|(reg, row)| RegisterWrite::new(*reg, WriteTo::Nowhere, row)).collect();
+            self.before(u32::MAX, |cx, warp, _| technique.left(cx, warp, &view, &shown))?;
         }
         let operands = operands.iter().map(Read::of).collect();
         Ok((operands, Flight { pc, active, exec, id, results }))
@@ -323,6 +424,16 @@ impl<'a> Bench<'a> {
         technique: &mut impl Hooked,
         random: &mut Random,
     ) -> Result<(), Box<ValueMismatch>> {
+        self.run_with(technique, random, |_, _, random| random.row())
+    }
+
+    /// The same, with results by instruction and registers.
+    pub(crate) fn run_with(
+        &mut self,
+        technique: &mut impl Hooked,
+        random: &mut Random,
+        result: impl Fn(&crate::program::TimedInst, &[Row], &mut Random) -> Row,
+    ) -> Result<(), Box<ValueMismatch>> {
         let mut walk = Walk::new(&self.program.kernel);
         let mut in_flight: Vec<Flight> = Vec::new();
         while let Some((pc, active)) = walk.at(random) {
@@ -334,7 +445,8 @@ impl<'a> Bench<'a> {
                 self.write_back(technique, &flight)?;
             }
             let exec = if inst.inst.is_unguarded() { active } else { active & random.mask() };
-            let (_, flight) = self.issue(technique, pc, (active, exec), || random.row())?;
+            let row = result(inst, &self.rows, random);
+            let (_, flight) = self.issue(technique, pc, (active, exec), || row)?;
             if !flight.results.is_empty() {
                 in_flight.push(flight);
             }

@@ -202,6 +202,32 @@ impl<'a> Cx<'a> {
         }
     }
 
+    /// Compares a predicate that the technique holds with the recorded one in the lanes of `lanes`, without supplying
+    /// it.
+    ///
+    /// # Errors
+    /// The first lane that differs, with its place.
+    #[inline]
+    pub fn compare_predicate(
+        &mut self,
+        warp: &WarpView<'_>,
+        pc: u32,
+        pred: u8,
+        lanes: u32,
+        held: u32,
+    ) -> Result<(), Box<ValueMismatch>> {
+        self.ledger.checked += 1;
+        let recorded = warp.preds[usize::from(pred & 7)];
+        let differing = (held ^ recorded) & lanes;
+        if differing == 0 {
+            return Ok(());
+        }
+        let lane = differing.trailing_zeros();
+        let (expected, actual) = (recorded >> lane & 1, Found::Value(held >> lane & 1));
+        let mismatch = self.mismatch(warp, pc, pred, lane, expected, actual);
+        Err(Box::new(ValueMismatch { predicate: true, ..*mismatch }))
+    }
+
     /// The error of a technique that must supply a value that it has lost.
     #[must_use]
     pub fn missing(&self, warp: &WarpView<'_>, pc: u32, reg: u8, lanes: u32) -> Box<ValueMismatch> {
@@ -226,6 +252,7 @@ impl<'a> Cx<'a> {
             block: warp.block,
             warp: warp.warp,
             register: reg,
+            predicate: false,
             lane,
             expected,
             actual,
@@ -295,9 +322,11 @@ impl std::fmt::Display for Found {
 /// A value that a technique supplied and that the program did not produce.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "technique {technique}: kernel {kernel}, PC {:#06x}, block {block}, warp {warp}, register R{register}, \
-     lane {lane}: {actual}, the recording has {expected:#010x}; the technique's model is wrong",
-    pc * 8
+    "technique {technique}: kernel {kernel}, PC {:#06x}, block {block}, warp {warp}, {} {}{register}, lane {lane}: \
+     {actual}, the recording has {expected:#010x}; the technique's model is wrong",
+    pc * 8,
+    if *predicate { "predicate" } else { "register" },
+    if *predicate { "P" } else { "R" }
 )]
 #[non_exhaustive]
 pub struct ValueMismatch {
@@ -311,8 +340,10 @@ pub struct ValueMismatch {
     pub block: u32,
     /// Warp within the block.
     pub warp: u32,
-    /// Register number.
+    /// Number of the register or predicate.
     pub register: u8,
+    /// Whether it is a predicate, whose values are 0 and 1.
+    pub predicate: bool,
     /// First lane that differs.
     pub lane: u32,
     /// Recorded value.

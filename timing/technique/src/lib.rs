@@ -48,4 +48,4 @@ pub use view::{Answered, InFlightId, InstView, MemAccess, WarpView};
 pub use write::{RegisterWrite, WriteTo};
 
 /// Version of this interface; it increases when existing techniques must be changed.
-pub const INTERFACE_VERSION: u32 = 4;
+pub const INTERFACE_VERSION: u32 = 5;

@@ -65,7 +65,7 @@ pub struct Hooks {
     pub served: bool,
     /// `collect`.
     pub collect: bool,
-    /// `initiation` and `dispatched`.
+    /// `initiation`, `reuse` and `dispatched`.
     pub execute: bool,
     /// `access`.
     pub access: bool,

@@ -293,7 +293,15 @@ pub trait Technique: Fork + Send + Sync {
         cycles
     }
 
-    /// Called when an instruction has left its collector for a unit or for the load/store queue.
+    /// Whether an instruction that has its operands need not execute: its results are then written after this many
+    /// cycles, at least 1, and supplied through [`Technique::answered`]. Asked, until the instruction leaves its
+    /// collector, of those that would execute in a unit.
+    fn reuse(&self, _now: u64, _warp: &WarpView<'_>, _inst: &InstView<'_>) -> Option<u32> {
+        None
+    }
+
+    /// Called when an instruction has left its collector for a unit, for the load/store queue, or, if it need not
+    /// execute, for the result bus.
     fn dispatched(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, _inst: &InstView<'_>) {}
 
     /// Called when a load, store or atomic has its operands: its addresses are known, and nothing has been

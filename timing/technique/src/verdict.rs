@@ -13,6 +13,9 @@ pub enum ReadFrom {
     /// One access to this bank, delayed by the cycles for which an access of a structure waited, such as a
     /// renaming table.
     BankBehind(u8, Access),
+    /// One access to this bank that reads a single lane, whose value is sent to all of them; it does not count as a
+    /// read of the register.
+    Lane(u8, Supplied),
     /// From a structure of the technique, when its access is done.
     Storage(Access, Supplied),
     /// Together with another operand of the same instruction, by position; no access of its own.

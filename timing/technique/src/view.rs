@@ -1,6 +1,7 @@
 //! Views of the machine for techniques: warps, instructions and memory accesses, read-only.
 
 use crate::program::TimedInst;
+use trace_format::isa::PredSrc;
 use trace_format::isa::space::Space;
 use trace_format::semantics::Row;
 
@@ -76,6 +77,8 @@ pub struct WarpView<'a> {
     pub threads: u32,
     /// Lanes whose threads have not exited.
     pub alive: u32,
+    /// Index of the warp's next instruction of the program; `u32::MAX` at its end.
+    pub next_pc: u32,
     /// Lanes that execute the warp's next instruction, and the micro-operations before it; none at its end.
     pub next_lanes: u32,
     /// Instructions of the program that the warp has issued, including those without operands: the position
@@ -85,6 +88,8 @@ pub struct WarpView<'a> {
     /// latest issued instruction in `write_back`, where the instruction's own results are in the writes.
     /// Empty if the recording has no values.
     pub rows: &'a [Row],
+    /// Lanes in which each predicate is true, by its number, at the same time as the registers; the last one is PT.
+    pub preds: &'a [u32; 8],
 }
 
 impl<'a> WarpView<'a> {
@@ -100,10 +105,22 @@ impl<'a> WarpView<'a> {
             warp: 0,
             threads: u32::MAX,
             alive: u32::MAX,
+            next_pc: u32::MAX,
             next_lanes: u32::MAX,
             issued: 0,
             rows,
+            preds: &[0, 0, 0, 0, 0, 0, 0, u32::MAX],
         }
+    }
+}
+
+impl WarpView<'_> {
+    /// Lanes in which a predicate source is true.
+    #[must_use]
+    #[inline]
+    pub fn pred(&self, source: PredSrc) -> u32 {
+        let lanes = self.preds[usize::from(source.pred.0 & 7)];
+        if source.not { !lanes } else { lanes }
     }
 }
 

@@ -7,6 +7,8 @@ use trace_format::semantics::Row;
 pub enum WriteTo {
     /// One access to this bank.
     Bank(u8),
+    /// One access to this bank that writes a single lane; it does not count as a write of the register.
+    Lane(u8),
     /// No bank access.
     Nowhere,
 }

@@ -93,6 +93,13 @@ impl Warp {
         self.preds[(index & 7) as usize]
     }
 
+    /// Lanes in which each predicate is true, by its number; the last one is PT.
+    #[must_use]
+    #[inline]
+    pub const fn preds(&self) -> &[u32; 8] {
+        &self.preds
+    }
+
     /// Row of the low words of the last texture or surface addresses; the high words are in the next one.
     #[must_use]
     pub fn address_row(&self) -> u16 {

@@ -19,6 +19,8 @@ struct Read {
     slot: u16,
     operand: u8,
     collector: u8,
+    /// Whether the whole register is read, not one lane of it.
+    whole: bool,
 }
 
 /// An operand that arrives when another instruction's operand does.
@@ -363,12 +365,19 @@ impl Collectors {
                 }
                 ReadFrom::Bank(bank) => {
                     missing |= 1 << index;
-                    self.queue_read(bank, Read { ready_at, slot, operand: index, collector: unit });
+                    let whole = Read { ready_at, slot, operand: index, collector: unit, whole: true };
+                    self.queue_read(bank, whole);
                 }
                 ReadFrom::BankBehind(bank, access) => {
                     missing |= 1 << index;
                     let ready_at = ready_at + access.waited();
-                    self.queue_read(bank, Read { ready_at, slot, operand: index, collector: unit });
+                    let whole = Read { ready_at, slot, operand: index, collector: unit, whole: true };
+                    self.queue_read(bank, whole);
+                }
+                ReadFrom::Lane(bank, _) => {
+                    missing |= 1 << index;
+                    let lane = Read { ready_at, slot, operand: index, collector: unit, whole: false };
+                    self.queue_read(bank, lane);
                 }
                 ReadFrom::With(other, _) => {
                     missing |= 1 << index;
@@ -575,7 +584,7 @@ impl Collectors {
                 } else {
                     queue.remove(index);
                 }
-                stats.rf_reads += 1;
+                stats.rf_reads += u64::from(read.whole);
                 arrive(&mut self.arriving, now + self.read_latency, read.slot, read.operand);
             }
         }

@@ -36,7 +36,10 @@ impl<W: WarpStream> WarpSlot<W> {
         view.block_slot = usize::from(self.block_slot);
         (view.block, view.warp) = (self.block, self.warp);
         (view.threads, view.alive, view.issued) = (self.threads, self.alive, self.issued);
-        view.next_lanes = self.next().map_or(0, |next| next.active);
+        if let Some(stream) = &self.stream {
+            view.preds = stream.preds();
+        }
+        (view.next_pc, view.next_lanes) = self.next().map_or((u32::MAX, 0), |next| (next.pc, next.active));
         view
     }
 
@@ -222,6 +225,10 @@ mod tests {
 
         fn rows(&self) -> &[Row] {
             &self.rows
+        }
+
+        fn preds(&self) -> &[u32; 8] {
+            &[0; 8]
         }
 
         fn mem(&self) -> Option<MemAccess<'_>> {

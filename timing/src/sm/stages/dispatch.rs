@@ -6,7 +6,7 @@ use crate::sm::parts::collectors::LOAD_STORE_QUEUE;
 use crate::sm::parts::units::count;
 use crate::sm::parts::wheel::Event;
 use crate::source::LaunchSource;
-use crate::techniques::InstView;
+use crate::techniques::{Answered, Decision, InstView};
 
 impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Dispatch stage.
@@ -66,7 +66,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         matches!(self.machine.program.insts[pc as usize].path, Path::Memory(_))
     }
 
-    /// Sends a collected instruction to a unit, if one is free.
+    /// Sends a collected instruction to a unit, if one is free; with a technique that supplies its results it needs none.
     #[inline]
     fn execute(&mut self, slot: u16, warp: usize, asked: bool) -> bool {
         let inst = &self.machine.program.insts[self.flights[slot].pc as usize];
@@ -74,6 +74,13 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         if asked {
             let view = self.in_flight(slot);
             let warp_view = self.residents.slots[warp].view(warp);
+            if let Some(Decision { verdict: after, by }) = self.techniques.reuse(self.now, &warp_view, &view)
+            {
+                self.stats.counters.reused_instructions += 1;
+                self.wheel.at(self.now + u64::from(after.max(1)), Event::Complete(slot));
+                self.ask_answer(slot, by, Answered::Reused);
+                return true;
+            }
             initiation = self.techniques.initiation(self.now, &warp_view, &view, initiation);
         }
         if !self.units.take(usize::from(inst.unit), warp, self.now, u64::from(initiation)) {

@@ -127,9 +127,13 @@ impl<S: LaunchSource> Sm<'_, S> {
         let outcome =
             techniques.write_back(&mut at, &residents.slots[warp].view(warp), &view, &mut writes[..count]);
         for write in &writes[..count] {
-            if let WriteTo::Bank(bank) = write.to {
-                collectors.access(bank);
-                stats.counters.rf_writes += 1;
+            match write.to {
+                WriteTo::Bank(bank) => {
+                    collectors.access(bank);
+                    stats.counters.rf_writes += 1;
+                }
+                WriteTo::Lane(bank) => collectors.access(bank),
+                WriteTo::Nowhere => {}
             }
         }
         if !self.effects.is_empty() {

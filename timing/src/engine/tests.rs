@@ -113,6 +113,8 @@ const TECHNIQUES: &[&[&str]] = &[
     &["uv-reuse"],
     &["uv-token", "uv-reuse"],
     &["uv-scalar", "uv-reuse"],
+    &["darsie"],
+    &["darsie", "bow"],
     &["bow", "corf"],
     &["bow", "uv-scalar"],
     &["bow", "regmutex"],

@@ -11,6 +11,7 @@ mod catalogue;
 pub(crate) mod corf;
 #[cfg(test)]
 mod crew;
+pub(crate) mod darsie;
 mod deaths;
 #[cfg(test)]
 mod hook_tests;
@@ -27,6 +28,7 @@ mod rfv;
 mod stack;
 #[cfg(test)]
 mod testing;
+mod unseen;
 pub(crate) mod uv;
 
 pub use catalogue::{Catalogue, SelectError};
@@ -49,6 +51,7 @@ pub const BUILT_IN: &[Registration] = &[
     uv::variants::REUSE,
     uv::variants::TOKEN_REUSE,
     uv::variants::SCALAR_REUSE,
+    darsie::REGISTRATION,
     larf::REGISTRATION,
     las::REGISTRATION,
     regmutex::REGISTRATION,

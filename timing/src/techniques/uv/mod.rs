@@ -18,6 +18,7 @@ mod reuse;
 mod tests;
 pub(crate) mod variants;
 
+use super::unseen::Unseen;
 use super::{
     AccessVerdict, Answered, Cx, InstView, IssueVerdict, Issuing, Launch, MemAccess, MicroId, MicroOp,
     OperandRead, ParamValue, Plan, ReadFrom, RegisterWrite, Shape, Storage, Technique, TechniqueInfo,
@@ -26,7 +27,7 @@ use super::{
 use crate::program::{MemoryKind, Path, TimedInst};
 use crate::source::Row;
 use contents::{Contents, Held};
-use operation::{Operation, operations, unseen};
+use operation::{Operation, operations};
 use reuse::{Key, Lookup, ReuseBuffer, Words};
 use trace_format::isa::PredSrc;
 use trace_format::isa::space::Space;
@@ -164,7 +165,7 @@ pub(crate) struct Uv {
     counts: Counts,
     operations: Vec<Operation>,
     /// Registers and predicates that are written without a collector.
-    unseen: (Vec<bool>, u8),
+    unseen: Unseen,
     /// The copy of each register, by its number.
     copies: Vec<Option<MicroId>>,
     warps: Vec<Contents>,
@@ -196,7 +197,7 @@ impl Uv {
             buffer_storage: Storage::new(buffer_shape(settings.reuse)),
             counts: Counts::default(),
             operations: Vec::new(),
-            unseen: (Vec::new(), 0),
+            unseen: Unseen::default(),
             copies: Vec::new(),
             warps: Vec::new(),
             flights: Vec::new(),
@@ -420,7 +421,7 @@ impl Technique for Uv {
         let registers = program.registers_per_thread as usize;
         self.warps = vec![Contents::new(registers); sm.max_warps as usize];
         self.operations = operations(program);
-        self.unseen = unseen(program);
+        self.unseen = Unseen::of(program);
         let of_predicates = u64::from(sm.max_warps) * 7;
         self.table_bits = u64::from(sm.registers / 32)
             * match self.settings.design {
@@ -533,7 +534,7 @@ impl Technique for Uv {
                 Held::Denied => Lost::Full,
                 Held::Lanes => Lost::Vector,
             };
-            if !self.unseen.0[usize::from(operand.reg)] {
+            if !self.unseen.registers.contains(operand.reg) {
                 cx.compare(warp, inst.pc, operand.reg, inst.active, own.lanes(operand.reg))?;
             }
             cx.lost(cause, 1);
@@ -643,7 +644,7 @@ impl Technique for Uv {
         for write in writes {
             let WriteTo::Bank(bank) = write.to else { continue };
             let old = self.warps[warp.slot].held(write.reg);
-            let found = self.settings.mechanism && whole && !self.unseen.0[usize::from(write.reg)];
+            let found = self.settings.mechanism && whole && !self.unseen.registers.contains(write.reg);
             // The one access of a load gives every lane the same value, unless another thread stores meanwhile.
             let word = match (flight.uniform, flight.broadcast || self.settings.ideal) {
                 (true, _) if found => Some(write.row().0[first_lane(warp.threads)]),
@@ -668,7 +669,7 @@ impl Technique for Uv {
         }
         if inst.exec != 0 {
             for pred in inst.inst.inst.dst_preds() {
-                let known = whole && self.settings.mechanism && self.unseen.1 >> pred.0 & 1 == 0;
+                let known = whole && self.settings.mechanism && self.unseen.predicates >> pred.0 & 1 == 0;
                 let value = match known {
                     true if flight.uniform => {
                         Some(warp.preds[usize::from(pred.0)] >> first_lane(warp.threads) & 1 != 0)

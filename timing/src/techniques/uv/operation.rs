@@ -42,18 +42,6 @@ pub(super) fn operations(program: &Program) -> Vec<Operation> {
     program.insts.iter().map(&mut decode).collect()
 }
 
-/// Registers and predicates that instructions write without a collector, such as a barrier's reduction: the
-/// technique does not see these writes.
-pub(super) fn unseen(program: &Program) -> (Vec<bool>, u8) {
-    let mut registers = vec![false; program.registers_per_thread as usize];
-    let mut predicates = 0;
-    for timed in program.insts.iter().filter(|timed| !matches!(timed.path, Path::Alu | Path::Memory(_))) {
-        timed.inst.dst_regs().for_each(|reg| registers[usize::from(reg.0)] = true);
-        timed.inst.dst_preds().for_each(|pred| predicates |= 1 << pred.0);
-    }
-    (registers, predicates)
-}
-
 /// Whether an instruction has the same results in every lane if its operands are the same in every lane.
 fn is_uniform(inst: &Inst) -> bool {
     inst.kind() == Kind::Pure && inst.info().lanes == Lanes::Own && !reads_thread(inst.op)

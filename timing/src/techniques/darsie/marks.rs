@@ -2,12 +2,13 @@
 //!
 //! A register is definitely redundant if it depends on block indices, dimensions, constants and parameters alone,
 //! conditionally redundant if it also depends on thread indices that repeat in every warp, and a vector otherwise. Of
-//! several definitions that reach a source, and of several sources, the weakest counts. Loads have the mark of their
-//! addresses. The analysis assumes that the warps run in lockstep; the hardware sees to it.
+//! several definitions that reach a source, of several sources, and of the branches that decide whether an instruction is
+//! executed, the weakest counts: after warps have gone different ways, a register that each wrote as often as it went
+//! around a loop is not the same in all of them. Loads have the mark of their addresses. The analysis assumes that the warps run in lockstep; the hardware sees to it.
 
 use crate::program::Program;
 use trace_format::isa::space::Space;
-use trace_format::isa::{BlockId, Inst, Kind, Lanes, MemOrder, Op, SpecialReg};
+use trace_format::isa::{BlockId, Flow, Inst, Kind, Lanes, MemOrder, Op, SpecialReg};
 
 /// How a value relates to the warps of a block, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,6 +56,48 @@ pub(super) struct Marks {
 pub(super) fn marks(program: &Program) -> Vec<Marks> {
     let kernel = &program.kernel;
     let flow = kernel.flow();
+    let blocks = flow.blocks().len();
+    let mut control = vec![Mark::Definite; blocks];
+    // Marks only become weaker, so that this ends.
+    loop {
+        let marks = with_control(program, &flow, &control);
+        let mut changed = false;
+        for block in (0..blocks).map(|block| BlockId(block as u32)) {
+            let last = flow.block(block).end.0 - 1;
+            let branch = &kernel.insts[last as usize];
+            if branch.kind() != Kind::Branch || branch.is_unguarded() {
+                continue;
+            }
+            let mark = marks[last as usize].guard.max(control[block.0 as usize]);
+            for controlled in controlled_by(&flow, block) {
+                let held = &mut control[controlled.0 as usize];
+                changed |= mark > *held;
+                *held = (*held).max(mark);
+            }
+        }
+        if !changed {
+            return marks;
+        }
+    }
+}
+
+/// Blocks that are executed or not, or once more or not, as the branch at the end of a block decides.
+fn controlled_by(flow: &Flow, branch: BlockId) -> Vec<BlockId> {
+    let meet = flow.post_dominator(branch);
+    let mut controlled = Vec::new();
+    for side in flow.successors(branch) {
+        let mut at = Some(*side);
+        while let Some(block) = at.filter(|block| Some(*block) != meet && !controlled.contains(block)) {
+            controlled.push(block);
+            at = flow.post_dominator(block);
+        }
+    }
+    controlled
+}
+
+/// The marks of a kernel's instructions, with the marks of the branches that decide about each block.
+fn with_control(program: &Program, flow: &Flow, control: &[Mark]) -> Vec<Marks> {
+    let kernel = &program.kernel;
     let top = Known {
         registers: vec![Mark::Definite; program.registers_per_thread as usize],
         predicates: [Mark::Definite; 8],
@@ -62,13 +105,12 @@ pub(super) fn marks(program: &Program) -> Vec<Marks> {
     let mut before = vec![top; flow.blocks().len()];
     let unmarked = Marks { results: Mark::Definite, guard: Mark::Definite };
     let mut marks = vec![unmarked; kernel.insts.len()];
-    // Marks only become weaker, so that this ends.
     let mut work: Vec<usize> = (0..flow.blocks().len()).rev().collect();
     while let Some(block) = work.pop() {
         let mut known = before[block].clone();
         let range = flow.block(BlockId(block as u32));
         for pc in range.first.0..range.end.0 {
-            marks[pc as usize] = step(&kernel.insts[pc as usize], &mut known);
+            marks[pc as usize] = step(&kernel.insts[pc as usize], control[block], &mut known);
         }
         for next in flow.successors(BlockId(block as u32)) {
             let next = next.0 as usize;
@@ -81,12 +123,12 @@ pub(super) fn marks(program: &Program) -> Vec<Marks> {
 }
 
 /// The marks of an instruction; its results get theirs.
-fn step(inst: &Inst, known: &mut Known) -> Marks {
+fn step(inst: &Inst, control: Mark, known: &mut Known) -> Marks {
     let guard = known.predicates[usize::from(inst.guard.pred.0 & 7)];
     let sources = inst.src_regs().map(|reg| known.registers[usize::from(reg.0)]);
     let predicates = inst.src_preds().map(|pred| known.predicates[usize::from(pred.0 & 7)]);
     let operands = sources.chain(predicates).fold(Mark::Definite, Mark::max);
-    let mark = operands.max(own_mark(inst));
+    let mark = operands.max(own_mark(inst)).max(control);
     let guarded = !inst.is_unguarded();
     for reg in inst.dst_regs() {
         let old = &mut known.registers[usize::from(reg.0)];
@@ -191,6 +233,18 @@ mod tests {
         b.iadd(1, r(1), Src::imm(1), Src::RZ).branch_below(1, 4, head);
         let marks = marks_of(&mut b);
         assert_eq!((marks[3], marks[4], marks[5]), (ByX, ByX, Definite));
+    }
+
+    #[test]
+    fn what_warps_do_a_different_number_of_times_is_a_vector() {
+        // r1 counts the turns, of which each warp takes its own number; r4 follows from it.
+        let mut b = Builder::default();
+        b.special(0, SpecialReg::WarpId).mov(1, 0).mov(3, 7);
+        let head = b.here();
+        b.iadd(1, r(1), Src::imm(1), Src::RZ).iadd(2, r(0), r(1), Src::RZ).branch_below(2, 4, head);
+        b.iadd(4, r(1), Src::RZ, Src::RZ).iadd(5, r(3), Src::RZ, Src::RZ);
+        let marks = marks_of(&mut b);
+        assert_eq!((marks[3], marks[7], marks[8]), (Vector, Vector, Definite));
     }
 
     #[test]

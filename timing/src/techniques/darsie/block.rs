@@ -120,6 +120,8 @@ pub(super) struct Block {
     /// Warps at a barrier of the block, and those of them with all of their lanes.
     at_barrier: u64,
     whole_at_barrier: u64,
+    /// The barrier at which the first of them is.
+    barrier: u32,
     /// Outcome of the first warp at each branch and instance, if branches do not synchronise.
     first_outcomes: HashMap<(u32, u32), Outcome>,
     /// Slot of each warp of the block in the SM.
@@ -325,13 +327,16 @@ impl Block {
     }
 
     /// A warp has come to a barrier of the whole block; returns whether it was the last one.
-    pub(super) fn reach_barrier(&mut self, warp: u32, with_all_lanes: bool) -> bool {
+    pub(super) fn reach_barrier(&mut self, warp: u32, pc: u32, with_all_lanes: bool) -> bool {
+        if self.at_barrier == 0 {
+            self.barrier = pc;
+        }
         self.at_barrier |= 1 << warp;
-        self.whole_at_barrier |= u64::from(with_all_lanes) << warp;
+        self.whole_at_barrier |= u64::from(with_all_lanes && pc == self.barrier) << warp;
         self.opens_barrier()
     }
 
-    /// If every warp is at the barrier, those with all of their lanes are on the path again.
+    /// If every warp is at a barrier, those at the same one with all of their lanes are on the path again.
     pub(super) fn opens_barrier(&mut self) -> bool {
         if self.at_barrier == 0 || self.at_barrier & self.live != self.live {
             return false;
@@ -423,11 +428,11 @@ mod tests {
         block.lead(0, entry(1, 0), 1, 8);
         block.leave(0b110);
         assert!(block.find(1, 0).is_none(), "nobody follows");
-        assert!(!block.reach_barrier(0, true) && !block.reach_barrier(1, true));
+        assert!(!block.reach_barrier(0, 9, true) && !block.reach_barrier(1, 9, true));
         block.end(2);
         assert!(block.opens_barrier());
         assert_eq!(block.on_path, 0b011);
-        assert!(!block.reach_barrier(0, true) && block.reach_barrier(1, false));
+        assert!(!block.reach_barrier(0, 9, true) && block.reach_barrier(1, 9, false));
         assert_eq!(block.on_path, 0b001, "warp 1 comes without some lanes");
     }
 

@@ -2,11 +2,12 @@
 //!
 //! A register is definitely redundant if it depends on block indices, dimensions, constants and parameters alone,
 //! conditionally redundant if it also depends on thread indices that repeat in every warp, and a vector otherwise. Of
-//! several definitions that reach a source, of several sources, and of the branches that decide whether an instruction is
-//! executed, the weakest counts: after warps have gone different ways, a register that each wrote as often as it went
-//! around a loop is not the same in all of them. Loads have the mark of their addresses. The analysis assumes that the warps run in lockstep; the hardware sees to it.
+//! several definitions that reach a source, and of several sources, the weakest counts. Loads have the mark of their
+//! addresses. Where the sides of a branch meet, what they may have written is no stronger than the branch: warps that
+//! have gone different ways, or around a loop a different number of times, do not have the same there. In between the
+//! hardware sees to it that only warps on one path share.
 
-use crate::program::Program;
+use crate::program::{Program, RegSet};
 use trace_format::isa::space::Space;
 use trace_format::isa::{BlockId, Flow, Inst, Kind, Lanes, MemOrder, Op, SpecialReg};
 
@@ -41,6 +42,20 @@ impl Known {
         }
         changed
     }
+
+    /// Makes marks no stronger than another one.
+    fn weaken(&mut self, written: &Written, mark: Mark) {
+        for (reg, known) in self.registers.iter_mut().enumerate() {
+            if written.registers.contains(reg as u8) {
+                *known = (*known).max(mark);
+            }
+        }
+        for (pred, known) in self.predicates.iter_mut().enumerate() {
+            if written.predicates >> pred & 1 != 0 {
+                *known = (*known).max(mark);
+            }
+        }
+    }
 }
 
 /// The marks of an instruction.
@@ -52,33 +67,57 @@ pub(super) struct Marks {
     pub guard: Mark,
 }
 
+/// Where the sides of a branch meet, and what they may have written.
+struct Meeting {
+    /// The branch.
+    branch: u32,
+    at: BlockId,
+    written: Written,
+}
+
+/// Registers and predicates.
+#[derive(Clone, Copy, Default)]
+struct Written {
+    registers: RegSet,
+    predicates: u8,
+}
+
 /// The marks of a kernel's instructions.
 pub(super) fn marks(program: &Program) -> Vec<Marks> {
     let kernel = &program.kernel;
     let flow = kernel.flow();
-    let blocks = flow.blocks().len();
-    let mut control = vec![Mark::Definite; blocks];
-    // Marks only become weaker, so that this ends.
+    let meetings: Vec<Meeting> =
+        (0..flow.blocks().len() as u32).filter_map(|id| meeting(program, &flow, id)).collect();
+    // The mark of each meeting's branch. Marks only become weaker, so that this ends.
+    let mut branches = vec![Mark::Definite; meetings.len()];
     loop {
-        let marks = with_control(program, &flow, &control);
-        let mut changed = false;
-        for block in (0..blocks).map(|block| BlockId(block as u32)) {
-            let last = flow.block(block).end.0 - 1;
-            let branch = &kernel.insts[last as usize];
-            if branch.kind() != Kind::Branch || branch.is_unguarded() {
-                continue;
-            }
-            let mark = marks[last as usize].guard.max(control[block.0 as usize]);
-            for controlled in controlled_by(&flow, block) {
-                let held = &mut control[controlled.0 as usize];
-                changed |= mark > *held;
-                *held = (*held).max(mark);
-            }
-        }
-        if !changed {
+        let marks = with_branches(program, &flow, &meetings, &branches);
+        let found: Vec<Mark> = meetings.iter().map(|meeting| marks[meeting.branch as usize].guard).collect();
+        if found == branches {
             return marks;
         }
+        branches = found;
     }
+}
+
+/// The meeting of the sides of the conditional branch that ends a block.
+fn meeting(program: &Program, flow: &Flow, block: u32) -> Option<Meeting> {
+    let block = BlockId(block);
+    let branch = flow.block(block).end.0 - 1;
+    let inst = &program.kernel.insts[branch as usize];
+    let at = flow.post_dominator(block)?;
+    if inst.kind() != Kind::Branch || inst.is_unguarded() {
+        return None;
+    }
+    let mut written = Written::default();
+    for block in controlled_by(flow, block) {
+        let range = flow.block(block);
+        for inst in &program.kernel.insts[range.first.index()..range.end.index()] {
+            inst.dst_regs().for_each(|reg| written.registers.insert(reg.0));
+            inst.dst_preds().for_each(|pred| written.predicates |= 1 << (pred.0 & 7));
+        }
+    }
+    Some(Meeting { branch, at, written })
 }
 
 /// Blocks that are executed or not, or once more or not, as the branch at the end of a block decides.
@@ -95,8 +134,8 @@ fn controlled_by(flow: &Flow, branch: BlockId) -> Vec<BlockId> {
     controlled
 }
 
-/// The marks of a kernel's instructions, with the marks of the branches that decide about each block.
-fn with_control(program: &Program, flow: &Flow, control: &[Mark]) -> Vec<Marks> {
+/// The marks of a kernel's instructions, if branches have these.
+fn with_branches(program: &Program, flow: &Flow, meetings: &[Meeting], branches: &[Mark]) -> Vec<Marks> {
     let kernel = &program.kernel;
     let top = Known {
         registers: vec![Mark::Definite; program.registers_per_thread as usize],
@@ -105,17 +144,19 @@ fn with_control(program: &Program, flow: &Flow, control: &[Mark]) -> Vec<Marks> 
     let mut before = vec![top; flow.blocks().len()];
     let unmarked = Marks { results: Mark::Definite, guard: Mark::Definite };
     let mut marks = vec![unmarked; kernel.insts.len()];
-    let mut work: Vec<usize> = (0..flow.blocks().len()).rev().collect();
-    while let Some(block) = work.pop() {
-        let mut known = before[block].clone();
-        let range = flow.block(BlockId(block as u32));
-        for pc in range.first.0..range.end.0 {
-            marks[pc as usize] = step(&kernel.insts[pc as usize], control[block], &mut known);
+    let mut work: Vec<u32> = (0..flow.blocks().len() as u32).rev().collect();
+    while let Some(block) = work.pop().map(BlockId) {
+        let mut known = before[block.0 as usize].clone();
+        for (meeting, mark) in meetings.iter().zip(branches).filter(|(meeting, _)| meeting.at == block) {
+            known.weaken(&meeting.written, *mark);
         }
-        for next in flow.successors(BlockId(block as u32)) {
-            let next = next.0 as usize;
-            if before[next].meet(&known) && !work.contains(&next) {
-                work.push(next);
+        let range = flow.block(block);
+        for pc in range.first.0..range.end.0 {
+            marks[pc as usize] = step(&kernel.insts[pc as usize], &mut known);
+        }
+        for next in flow.successors(block) {
+            if before[next.0 as usize].meet(&known) && !work.contains(&next.0) {
+                work.push(next.0);
             }
         }
     }
@@ -123,12 +164,12 @@ fn with_control(program: &Program, flow: &Flow, control: &[Mark]) -> Vec<Marks> 
 }
 
 /// The marks of an instruction; its results get theirs.
-fn step(inst: &Inst, control: Mark, known: &mut Known) -> Marks {
+fn step(inst: &Inst, known: &mut Known) -> Marks {
     let guard = known.predicates[usize::from(inst.guard.pred.0 & 7)];
     let sources = inst.src_regs().map(|reg| known.registers[usize::from(reg.0)]);
     let predicates = inst.src_preds().map(|pred| known.predicates[usize::from(pred.0 & 7)]);
     let operands = sources.chain(predicates).fold(Mark::Definite, Mark::max);
-    let mark = operands.max(own_mark(inst)).max(control);
+    let mark = operands.max(own_mark(inst));
     let guarded = !inst.is_unguarded();
     for reg in inst.dst_regs() {
         let old = &mut known.registers[usize::from(reg.0)];
@@ -244,7 +285,7 @@ mod tests {
         b.iadd(1, r(1), Src::imm(1), Src::RZ).iadd(2, r(0), r(1), Src::RZ).branch_below(2, 4, head);
         b.iadd(4, r(1), Src::RZ, Src::RZ).iadd(5, r(3), Src::RZ, Src::RZ);
         let marks = marks_of(&mut b);
-        assert_eq!((marks[3], marks[7], marks[8]), (Vector, Vector, Definite));
+        assert_eq!((marks[3], marks[7], marks[8]), (Definite, Vector, Definite));
     }
 
     #[test]

@@ -29,7 +29,7 @@ use block::{Block, Entry, Outcome, Removed, Shared, VersionId, Versions};
 use marks::{Mark, marks, promoted};
 use std::collections::VecDeque;
 use trace_format::isa::space::Space;
-use trace_format::isa::{BarMode, Kind, Op};
+use trace_format::isa::{BarMode, Inst, Kind, Op, Operand, Reg};
 use warplab_technique::declare::Cause;
 use warplab_technique::{causes, counts, params};
 
@@ -188,6 +188,8 @@ struct Warp {
     instances: Vec<u32>,
     /// Branches, barriers and the like that were fetched and have not issued.
     ahead: u32,
+    /// Whether it waits at a barrier of the block.
+    at_barrier: bool,
     coming: VecDeque<Coming>,
 }
 
@@ -209,6 +211,8 @@ struct Static {
     is_global: bool,
     /// Whether fetch behind it depends on its outcome.
     ends_block: bool,
+    /// Whether it waits for all threads of the block.
+    is_block_barrier: bool,
 }
 
 /// See the module.
@@ -291,6 +295,7 @@ impl Darsie {
                 is_load: load.is_some(),
                 is_global: load == Some(Space::Global),
                 ends_block: inst.kind().ends_block(),
+                is_block_barrier: waits_for_block(inst),
             }
         };
         program.insts.iter().zip(marks(program)).map(decode).collect()
@@ -307,7 +312,7 @@ impl Darsie {
         if !self.statics[pc as usize].marked || !self.is_on_path(warp) {
             return Probe::Outside;
         }
-        if warp.ahead > 0 {
+        if warp.ahead > 0 || warp.at_barrier {
             return Probe::Wait(Stall::Behind);
         }
         match self.blocks[warp.block_slot].find(pc, warp.instances[pc as usize]) {
@@ -379,9 +384,11 @@ impl Darsie {
         let slot = warp.slot;
         let Warp { block_slot, index, .. } = self.warps[slot];
         let bit = 1u64 << index;
+        let is_barrier = self.statics[inst.pc as usize].is_block_barrier;
         if self.statics[inst.pc as usize].ends_block {
             self.warps[slot].ahead = self.warps[slot].ahead.saturating_sub(1);
         }
+        self.warps[slot].at_barrier |= is_barrier;
         let outcome = outcome(warp, inst);
         match inst.inst.inst.kind() {
             Kind::Branch if self.blocks[block_slot].released & bit != 0 => {
@@ -406,9 +413,9 @@ impl Darsie {
             Kind::Exit if outcome == Outcome::Diverged && self.is_on_path(&self.warps[slot]) => {
                 self.leave(cx, block_slot, bit);
             }
-            Kind::Barrier if matches!(inst.inst.inst.op, Op::Bar { mode } if mode != BarMode::Arrive) => {
+            Kind::Barrier if is_barrier => {
                 let whole = inst.active == warp.threads;
-                if self.blocks[block_slot].reach_barrier(index, whole) {
+                if self.blocks[block_slot].reach_barrier(index, inst.pc, whole) {
                     self.rejoin(block_slot);
                 }
             }
@@ -416,10 +423,11 @@ impl Darsie {
         }
     }
 
-    /// Every warp of a block is at a barrier: counting begins anew.
+    /// Every warp of a block is at a barrier: counting begins anew, and what is behind it may be shared.
     fn rejoin(&mut self, block_slot: usize) {
         for warp in self.warps.iter_mut().filter(|warp| warp.block_slot == block_slot) {
             warp.instances.fill(0);
+            warp.at_barrier = false;
         }
         self.counts.joined_path += 1;
     }
@@ -478,6 +486,12 @@ impl Darsie {
             true => Lost::Alone,
         })
     }
+}
+
+/// Whether an instruction waits for all threads of the block: a barrier without a number of threads.
+fn waits_for_block(inst: &Inst) -> bool {
+    let waits = matches!(inst.op, Op::Bar { mode } if mode != BarMode::Arrive);
+    waits && matches!(inst.src[1].operand, Operand::None | Operand::Imm(0) | Operand::Reg(Reg::RZ))
 }
 
 /// Where a warp's lanes go at a branch, or how many of them end at an exit.
@@ -579,6 +593,7 @@ impl Technique for Darsie {
     fn start_warp(&mut self, _cx: &mut Cx<'_>, warp: &WarpView<'_>) {
         let own = &mut self.warps[warp.slot];
         (own.block_slot, own.index, own.ahead) = (warp.block_slot, warp.warp, 0);
+        own.at_barrier = false;
         own.shared.fill(None);
         own.own.fill(Row::ZERO);
         own.instances.fill(0);

@@ -226,21 +226,6 @@ const TECHNIQUES: [&str; 14] = [
     "owf",
     "rfv",
 ];
-    "bow",
-    "bow-wr",
-    "rfc",
-    "packing",
-    "corf",
-    "corf++",
-    "uv-token",
-    "uv-scalar",
-    "uv-reuse",
-    "darsie",
-    "larf",
-    "regmutex",
-    "owf",
-    "rfv",
-];
 
 #[divan::bench(args = TECHNIQUES, sample_count = 3, sample_size = 1)]
 fn matmul_256_with(bencher: Bencher<'_, '_>, technique: &str) {

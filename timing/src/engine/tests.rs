@@ -122,7 +122,7 @@ const TECHNIQUES: &[&[&str]] = &[
     &["rfv"],
     &["bow", "rfv"],
     &["owf"],
-    &["bow", "owf", "srf"],
+    &["bow", "owf", "uv-scalar"],
 ];
 
 /// A random kernel: arithmetic, loads, shared memory, atomics, stores, barriers, in a loop.

@@ -15,7 +15,7 @@ pub(super) struct Version {
     pub row: Row,
     /// Bank of its physical register.
     pub bank: u8,
-    /// Warps that read it, skipped instructions on their way, and the entry of the skip table.
+    /// Warps that read it, skipped instructions and its write on their way, and the entry of the skip table.
     uses: u32,
 }
 
@@ -253,6 +253,11 @@ impl Block {
     /// Writes a version.
     pub(super) fn write(&mut self, id: VersionId, row: &Row) {
         self.versions[usize::from(id)].row = *row;
+    }
+
+    /// Begins one more use of each of some versions.
+    pub(super) fn add_uses(&mut self, versions: Versions) {
+        versions.as_slice().iter().for_each(|version| self.versions[usize::from(*version)].uses += 1);
     }
 
     /// Ends one use of a version; its register is free after the last one.

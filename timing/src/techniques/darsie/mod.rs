@@ -754,6 +754,8 @@ impl Technique for Darsie {
                     block.written(id, None);
                     (None, why)
                 } else {
+                    // The write on its way: a skipped instruction may map the register anew before it arrives.
+                    self.blocks[block_slot].add_uses(versions);
                     for (reg, version) in inst.inst.destinations().iter().zip(versions.as_slice()) {
                         self.map(warp.slot, *reg, Some(*version));
                         self.version_table.write(cx.cycle, block_slot);
@@ -857,6 +859,7 @@ impl Technique for Darsie {
             *held = warp.preds[usize::from(pred.0)];
         }
         block.written(id, Some(predicates));
+        block.drop_uses(versions);
         Ok(())
     }
 

@@ -143,6 +143,24 @@ fn every_turn_of_a_loop_has_a_leader_of_its_own() {
 }
 
 #[test]
+fn a_write_on_its_way_keeps_its_register_when_the_name_is_mapped_anew() {
+    // The leader's load takes long; before it arrives the same register is written by an instruction that it skips.
+    let mut b = Builder::default();
+    b.mov(2, 0).mov(3, 0).mov(1, 0);
+    let head = b.here();
+    b.ldg(4, 2, 0).mov(4, 5);
+    for reg in 5..12 {
+        b.iadd(reg, r(1), Src::imm(u32::from(reg)), Src::RZ);
+    }
+    b.iadd(12, r(4), r(5), Src::RZ).iadd(1, r(1), Src::imm(1), Src::RZ).branch_below(1, 6, head);
+    let hand = Hand::new(b.exit(), 2, 256).with_block([16, 16, 1]);
+    for entries in [1, 2, 3, 8] {
+        let set = [format!("technique.darsie.entries={entries}"), "technique.darsie.registers=8".to_owned()];
+        closes(&run(&hand, &set.each_ref().map(String::as_str)));
+    }
+}
+
+#[test]
 fn fewer_registers_share_no_more() {
     let skipped = |registers: u32| {
         let stats = run(&turns(6), &[&format!("technique.darsie.registers={registers}")]);

@@ -84,6 +84,13 @@ impl Scoreboard {
         }
     }
 
+    /// Whether an earlier result of a register or predicate that an instruction writes is outstanding.
+    #[must_use]
+    pub(crate) fn is_outstanding(&self, warp: usize, inst: &TimedInst) -> bool {
+        let pending = &self.pending[warp];
+        pending.registers.meets(&inst.writes) || pending.predicates & inst.pred_writes != 0
+    }
+
     /// Looks up what the next instruction of a warp waits for; without one it waits for nothing.
     #[inline]
     pub(crate) fn look_at(&mut self, warp: usize, next: Option<&TimedInst>) {

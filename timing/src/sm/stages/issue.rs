@@ -49,6 +49,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         while let Some(Entry::Skipped(pc, by)) = head {
             self.front.set_head(warp, None);
             self.scoreboard.look_at(warp, None);
+            if self.scoreboard.is_outstanding(warp, &self.machine.program.insts[pc as usize]) {
+                // Techniques see results when they are written: an earlier one of the same register comes first.
+                return;
+            }
             self.front.pop(warp);
             self.pass_skipped(warp, pc, by);
             if self.residents.live() >> warp & 1 == 0 {
@@ -66,9 +70,14 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.scoreboard.look_at(warp, inst);
     }
 
-    /// Looks up the hazards of a warp's head again.
+    /// Looks up the hazards of a warp's head again; skipped instructions that waited for a result are passed.
     #[inline]
     pub(in crate::sm) fn refresh_hazard(&mut self, warp: usize) {
+        if self.hooks().fetch && matches!(self.front.head(warp), Some(Entry::Skipped(..))) {
+            self.refresh_head(warp);
+            self.front.refresh(warp);
+            return;
+        }
         if self.front.decoded() >> warp & 1 != 0
             && let Some(entry) = self.front.head(warp)
         {

@@ -65,7 +65,8 @@ fn what_it_counts_is_sampled_and_on_the_timeline() {
     let events = timeline["traceEvents"].as_array().expect("events");
     let counters = total["technique"]["rfc"]["counters"].as_object().expect("counters");
     assert!(counters["flushed_registers"].as_u64() > Some(0) && counters.len() > 4);
-    for (counter, value) in counters {
+    // What a structure leaks follows from its size and the length of the launch, and is not sampled.
+    for (counter, value) in counters.iter().filter(|(counter, _)| !counter.ends_with("_powered_kib_ns")) {
         let name = format!("rfc.{counter}");
         let column = header.iter().position(|column| *column == name).unwrap_or_else(|| panic!("no {name}"));
         let cells = series

@@ -229,6 +229,8 @@ pub(crate) struct Darsie {
     flights: Vec<Flight>,
     /// Warps of a block, and those of them whose lanes all hold threads.
     block_warps: (u64, u64),
+    /// Whether anything is shared in this launch.
+    shares: bool,
     /// Physical registers of each block.
     registers: u32,
     /// Registers that instructions write without a collector.
@@ -270,6 +272,7 @@ impl Darsie {
             warps: Vec::new(),
             flights: Vec::new(),
             block_warps: (0, 0),
+            shares: false,
             registers: 0,
             unseen: RegSet::default(),
             banks: 1,
@@ -479,7 +482,6 @@ impl Darsie {
         }
         let on_path = self.is_on_path(&self.warps[warp.slot]);
         Role::Alone(match self.statics[inst.pc as usize].marked {
-            _ if !self.params.mechanism => Lost::Off,
             false => Lost::Unmarked,
             true if inst.active != warp.threads => Lost::Diverged,
             true if !on_path => Lost::OffPath,
@@ -558,6 +560,9 @@ impl Technique for Darsie {
         ];
         self.flights.clear();
         self.copies = vec![None; registers];
+        plan.hooks.collect = true;
+        plan.hooks.write_back = true;
+        self.shares = false;
         if !self.params.mechanism
             || self.block_warps.1.count_ones() < 2
             || self.counts.marked_instructions == 0
@@ -577,8 +582,7 @@ impl Technique for Darsie {
         }
         plan.hooks.fetch = true;
         plan.hooks.issue = true;
-        plan.hooks.collect = true;
-        plan.hooks.write_back = true;
+        self.shares = true;
         Ok(())
     }
 
@@ -715,6 +719,9 @@ impl Technique for Darsie {
         inst: &InstView<'_>,
         operands: &mut [OperandRead],
     ) -> Result<(), Box<ValueMismatch>> {
+        if !self.shares {
+            return Ok(());
+        }
         let block_slot = self.warps[warp.slot].block_slot;
         for operand in operands.iter_mut().filter(|operand| operand.is_from_bank()) {
             self.counts.rename_lookups += 1;
@@ -835,6 +842,11 @@ impl Technique for Darsie {
         inst: &InstView<'_>,
         writes: &mut [RegisterWrite<'_>],
     ) -> Result<(), Box<ValueMismatch>> {
+        if !self.shares {
+            cx.opportunity(writes.len() as u64);
+            cx.lost(Lost::Off, writes.len() as u64);
+            return Ok(());
+        }
         let block_slot = self.warps[warp.slot].block_slot;
         let flight = *self.flight_mut(inst);
         cx.opportunity(writes.len() as u64);

@@ -28,7 +28,9 @@ const TWIN_LAUNCHES: usize = 4;
 fn every_study_equals_its_twin_on_every_workload() {
     let dir = tempfile::tempdir().unwrap();
     // Large straight-line kernels have the rare distances between writes of a register.
-    let large = |one: &Workload| ["aes", "lud", "minibude"].contains(&one.name);
+    let large = |one: &Workload| {
+        ["aes", "lud", "minibude", "heartwall", "scalarproduct", "binomial"].contains(&one.name)
+    };
     let workloads = tests::tabled_workloads().into_iter().chain(tests::workloads().into_iter().filter(large));
     let manifests: Vec<_> = workloads.flat_map(|one| one.manifests()).collect();
     assert!(manifests.len() > 20);

@@ -122,6 +122,21 @@ impl WarpView<'_> {
         let lanes = self.preds[usize::from(source.pred.0 & 7)];
         if source.not { !lanes } else { lanes }
     }
+
+    /// Lanes in which an instruction takes effect, before it has been stepped.
+    #[must_use]
+    #[inline]
+    pub fn effect(&self, inst: &InstView<'_>) -> u32 {
+        inst.active & self.pred(inst.inst.inst.guard)
+    }
+
+    /// Whether an instruction takes effect in some lanes and leaves others that have not exited as they are.
+    #[must_use]
+    #[inline]
+    pub fn leaves_lanes(&self, inst: &InstView<'_>) -> bool {
+        let lanes = self.effect(inst);
+        lanes != 0 && lanes & self.alive != self.alive
+    }
 }
 
 /// The instruction of a hook call.

@@ -365,9 +365,7 @@ impl Darsie {
 
     /// Whether an instruction writes some lanes, but not all, of a shared register.
     fn needs_copy(&self, warp: &WarpView<'_>, inst: &InstView<'_>) -> bool {
-        let exec = inst.active & warp.pred(inst.inst.inst.guard);
-        exec != 0
-            && exec & warp.alive != warp.alive
+        warp.leaves_lanes(inst)
             && inst.inst.destinations().iter().any(|reg| self.shared(warp.slot, *reg).is_some())
     }
 
@@ -498,8 +496,7 @@ fn waits_for_block(inst: &Inst) -> bool {
 
 /// Where a warp's lanes go at a branch, or how many of them end at an exit.
 fn outcome(warp: &WarpView<'_>, inst: &InstView<'_>) -> Outcome {
-    let lanes = inst.active & warp.pred(inst.inst.inst.guard);
-    match lanes {
+    match warp.effect(inst) {
         _ if inst.active != warp.threads => Outcome::Diverged,
         0 => Outcome::NotTaken,
         lanes if lanes == inst.active => Outcome::Taken,
@@ -743,7 +740,7 @@ impl Technique for Darsie {
             }
         }
         let role = self.role(warp, inst);
-        let exec = inst.active & warp.pred(inst.inst.inst.guard);
+        let exec = warp.effect(inst);
         let (leads, why) = match role {
             Role::Leads(id, versions) => {
                 self.counts.led_instructions += 1;
@@ -773,7 +770,7 @@ impl Technique for Darsie {
             Role::Alone(why) => {
                 for reg in inst.inst.destinations() {
                     if exec != 0 && self.shared(warp.slot, *reg).is_some() {
-                        if exec & warp.alive != warp.alive {
+                        if warp.leaves_lanes(inst) {
                             // The other lanes lose the value, which was to be copied before.
                             return Err(cx.missing(warp, inst.pc, *reg, !exec & warp.alive));
                         }

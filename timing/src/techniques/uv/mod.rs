@@ -29,7 +29,6 @@ use crate::source::Row;
 use contents::{Contents, Held};
 use operation::{Operation, operations};
 use reuse::{Key, Lookup, ReuseBuffer, Words};
-use trace_format::isa::PredSrc;
 use trace_format::isa::space::Space;
 use warplab_technique::declare::Cause;
 use warplab_technique::{causes, counts};
@@ -250,23 +249,14 @@ impl Uv {
             operands.push(u32::from(value));
         }
         // A guard that is false in every lane leaves nothing to compute.
-        let acts = warp.pred(inst.inst.inst.guard) & warp.threads == warp.threads;
+        let acts = warp.effect(inst) == warp.threads;
         Ok(acts.then_some(Key { identity: operation.identity, operands }))
-    }
-
-    /// Lanes in which the warp's next instruction takes effect.
-    fn next_exec(warp: &WarpView<'_>, active: u32, guard: PredSrc) -> u32 {
-        active & warp.pred(guard)
     }
 
     /// Whether an instruction writes some lanes, but not all, of a register that is kept once.
     fn needs_copy(&self, warp: &WarpView<'_>, inst: &InstView<'_>) -> bool {
-        let exec = Uv::next_exec(warp, inst.active, inst.inst.inst.guard);
-        if exec == 0 || exec & warp.alive == warp.alive {
-            return false;
-        }
         let own = &self.warps[warp.slot];
-        inst.inst.destinations().iter().any(|reg| own.once(*reg).is_some())
+        warp.leaves_lanes(inst) && inst.inst.destinations().iter().any(|reg| own.once(*reg).is_some())
     }
 
     /// The key of an instruction that is looked up in the buffer: of one that was stepped.

@@ -210,7 +210,7 @@ fn pointer_chase(bencher: Bencher<'_, '_>, threads: usize) {
 }
 
 /// The built-in techniques.
-const TECHNIQUES: [&str; 14] = [
+const TECHNIQUES: [&str; 16] = [
     "bow",
     "bow-wr",
     "rfc",
@@ -221,7 +221,9 @@ const TECHNIQUES: [&str; 14] = [
     "uv-scalar",
     "uv-reuse",
     "darsie",
+    "cae",
     "larf",
+    "mta",
     "regmutex",
     "owf",
     "rfv",

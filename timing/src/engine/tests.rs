@@ -115,6 +115,10 @@ const TECHNIQUES: &[&[&str]] = &[
     &["uv-scalar", "uv-reuse"],
     &["darsie"],
     &["darsie", "bow"],
+    &["cae"],
+    &["bow", "cae"],
+    &["mta"],
+    &["cae", "mta"],
     &["bow", "corf"],
     &["bow", "uv-scalar"],
     &["bow", "regmutex"],
@@ -153,7 +157,7 @@ fn figures_agree(stats: &Stats, config: &GpuConfig) {
     let slots = u64::from(config.gpu.sms * config.scheduler.count * config.scheduler.issue_width);
     assert_eq!(stats.stalls.total(), slots * c.cycles, "every slot of every cycle has one cause");
     let issued = c.warp_instructions + c.inserted_instructions - c.skipped_instructions;
-    assert_eq!(stats.stalls.get(crate::stats::Stall::Issued), issued, "an issue is a slot");
+    assert_eq!(stats.stalls.get(crate::stats::Stall::Issued) + c.shared_slots, issued, "an issue is a slot");
     assert_eq!(l.operand_collection.count(), c.collected_instructions);
     // Whoever writes a register was collected before; instructions of techniques are collected but not in the latencies.
     let written = l.load_issue_to_writeback.count() + l.alu_issue_to_writeback.count();

@@ -64,6 +64,12 @@ impl<W: Copy> Mshrs<W> {
         self.lines.iter().position(|held| *held == line)
     }
 
+    /// Whether a line is outstanding.
+    #[must_use]
+    pub(crate) fn holds(&self, line: u64) -> bool {
+        self.find(line).is_some()
+    }
+
     /// Sectors of a line already in flight.
     #[cfg(test)]
     fn pending(&self, line: u64) -> u8 {

@@ -90,6 +90,8 @@ pub(crate) struct Sm<'a, S: LaunchSource> {
     held: u64,
     /// The last technique that stalled each warp, and its cause.
     held_by: [(u8, u8); 64],
+    /// By scheduler: the cycle whose slot is half taken by the instruction that issued before.
+    half_taken: Vec<u64>,
     last_issue: u64,
     ended_at: u64,
     every_cycle: bool,
@@ -136,7 +138,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             flights: Flights::new(warps),
             collectors: Collectors::new(config, machine.plan.collectors, machine.plan.extra_collect_cycles),
             units: Units::new(config),
-            load_store: LoadStore::new(config, machine.l1_ways, l1, texture, constants),
+            load_store: LoadStore::new(config, machine.l1_ways, l1, texture, constants)
+                .with_prefetch_buffer(machine.plan.prefetch_buffer_lines),
             patterns: Patterns::new(),
             port: MemoryPort::new(id, config, machine.net_clock, second_level),
             bus: ResultBus::new(config),
@@ -153,6 +156,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             followers: Followers::default(),
             held: 0,
             held_by: [(0, 0); 64],
+            half_taken: vec![u64::MAX; schedulers],
             last_issue: now,
             ended_at: now,
             every_cycle: false,

@@ -72,6 +72,9 @@ counters! {
     skipped_instructions;
     /// Warp instructions that a technique completed without executing them.
     reused_instructions;
+    /// Instructions that issued in a slot in which another one had issued, because a technique computes both in half of
+    /// the time.
+    shared_slots;
     /// Micro-operations of techniques that issued (metadata, acquire, release, moves).
     inserted_instructions;
     /// Micro-operations of techniques that issued beside the warps.
@@ -149,6 +152,11 @@ counters! {
     satisfied_accesses;
     /// Loads into L1 that a technique made ahead of an instruction.
     early_loads;
+    /// Lines that a technique's prefetches requested from L2.
+    prefetch_requests;
+    /// Accesses of loads that missed in L1 and found their line in the prefetch buffer beside it; they count as hits of
+    /// L1.
+    prefetch_hits;
     /// Barrier arrivals of warps.
     barrier_arrivals;
     /// Constant-cache accesses of LDC.

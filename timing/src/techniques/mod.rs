@@ -7,6 +7,7 @@
 
 pub(crate) mod bow;
 pub(crate) mod bow_wr;
+pub(crate) mod cae;
 mod catalogue;
 pub(crate) mod corf;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod deaths;
 mod hook_tests;
 pub(crate) mod larf;
 mod las;
+mod mta;
 pub(crate) mod null;
 mod owf;
 #[cfg(test)]
@@ -52,8 +54,10 @@ pub const BUILT_IN: &[Registration] = &[
     uv::variants::TOKEN_REUSE,
     uv::variants::SCALAR_REUSE,
     darsie::REGISTRATION,
+    cae::REGISTRATION,
     larf::REGISTRATION,
     las::REGISTRATION,
+    mta::REGISTRATION,
     regmutex::REGISTRATION,
     regmutex::PAIRS,
     owf::REGISTRATION,

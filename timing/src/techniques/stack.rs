@@ -5,7 +5,7 @@
 
 use super::{
     AccessVerdict, Answered, Choice, Cx, Effects, FetchVerdict, Hooks, InstView, IssueVerdict, Issuing,
-    Launch, Ledger, MemAccess, MicroId, OperandRead, Plan, RegisterWrite, Technique, Techniques,
+    Launch, Ledger, MemAccess, MicroId, OperandRead, Plan, Prefetched, RegisterWrite, Technique, Techniques,
     ValueMismatch, WarpView,
 };
 use crate::error::ReplayError;
@@ -265,7 +265,7 @@ impl Stack {
             match member.technique.issue(now, warp, what) {
                 IssueVerdict::Issue => {}
                 verdict @ IssueVerdict::Stall(_) => return Decision { verdict, by: by as u8 },
-                verdict @ IssueVerdict::Reuse { .. } => {
+                verdict @ (IssueVerdict::Reuse { .. } | IssueVerdict::Aside { .. }) => {
                     if decision.verdict == IssueVerdict::Issue {
                         decision = Decision { verdict, by: by as u8 };
                     }
@@ -445,6 +445,11 @@ impl Stack {
     /// Notifies techniques that an early load is in L1. Each technique recognises its own loads by the tag.
     pub fn loaded(&mut self, at: &mut At<'_>, tag: u32, locked: bool) {
         self.tell(at, |technique, cx| technique.loaded(cx, tag, locked));
+    }
+
+    /// Notifies the techniques that prefetch of what has become of a prefetch.
+    pub fn prefetched(&mut self, at: &mut At<'_>, tag: u32, fate: Prefetched) {
+        self.tell(at, |technique, cx| technique.prefetched(cx, tag, fate));
     }
 
     /// Warp registers that a technique left switched on, summed over cycles.

@@ -16,14 +16,23 @@ use trace_format::isa::{Flow, Kind, MachineKernel, Pc};
 /// The hooks that these tests drive, of one technique or of several.
 pub(crate) trait Hooked {
     fn start(&mut self, at: &mut Surroundings<'_>, warp: &WarpView<'_>);
-    /// Asks for the verdict on an instruction, and issues the micro-operations for which it waits.
+    /// Asks for the verdict on an instruction, and issues the micro-operations for which it waits. Tells whether the
+    /// technique supplies its results.
     fn issuing(
         &mut self,
         at: &mut Surroundings<'_>,
         warp: &WarpView<'_>,
         inst: &InstView<'_>,
         ops: &[MicroOp],
-    );
+    ) -> bool;
+    /// Has it supply them, after the step.
+    fn answer(
+        &mut self,
+        at: &mut Surroundings<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        results: &[RegisterWrite<'_>],
+    ) -> Result<(), Box<ValueMismatch>>;
     fn collected(
         &mut self,
         at: &mut Surroundings<'_>,
@@ -80,14 +89,30 @@ impl<T: Technique> Hooked for T {
         warp: &WarpView<'_>,
         inst: &InstView<'_>,
         ops: &[MicroOp],
-    ) {
-        if let IssueVerdict::Stall(cause) = self.issue(at.cycle, warp, &Issuing::Program(*inst)) {
+    ) -> bool {
+        let what = Issuing::Program(*inst);
+        if let IssueVerdict::Stall(cause) = self.issue(at.cycle, warp, &what) {
             self.stalled(&mut at.cx(self), warp, cause);
             for (_, id) in std::mem::take(&mut at.effects.micro_ops) {
                 let op = Issuing::Micro(id, &ops[usize::from(id.0)]);
                 self.issued(&mut at.cx(self), warp, &op, IssueVerdict::Issue);
             }
         }
+        let verdict = self.issue(at.cycle, warp, &what);
+        let supplies = matches!(verdict, IssueVerdict::Reuse { .. } | IssueVerdict::Aside { .. });
+        if supplies {
+            self.issued(&mut at.cx(self), warp, &what, verdict);
+        }
+        supplies
+    }
+    fn answer(
+        &mut self,
+        at: &mut Surroundings<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        results: &[RegisterWrite<'_>],
+    ) -> Result<(), Box<ValueMismatch>> {
+        self.answered(&mut at.cx(self), warp, inst, Answered::Reused, results)
     }
     fn collected(
         &mut self,
@@ -135,7 +160,7 @@ impl Hooked for Stack {
         warp: &WarpView<'_>,
         inst: &InstView<'_>,
         ops: &[MicroOp],
-    ) {
+    ) -> bool {
         let decision = self.issue(at.cycle, warp, &Issuing::Program(*inst), None);
         if let IssueVerdict::Stall(cause) = decision.verdict {
             self.stalled_warp(&mut at.at(), decision.by, warp, cause);
@@ -145,6 +170,16 @@ impl Hooked for Stack {
                 self.issued(&mut at.at(), warp, &op, IssueVerdict::Issue, owner);
             }
         }
+        false
+    }
+    fn answer(
+        &mut self,
+        _: &mut Surroundings<'_>,
+        _: &WarpView<'_>,
+        _: &InstView<'_>,
+        _: &[RegisterWrite<'_>],
+    ) -> Result<(), Box<ValueMismatch>> {
+        Ok(())
     }
     fn collected(
         &mut self,
@@ -356,6 +391,7 @@ impl<'a> Bench<'a> {
         let plain = |reg: &u8| OperandRead::from_bank(*reg, reg % 16);
         let mut operands: Vec<OperandRead> = inst.sources().iter().map(plain).collect();
         let collected = !matches!(inst.inst.kind(), Kind::Branch | Kind::Exit | Kind::Sync);
+        let mut supplied = false;
         if collected {
             // The lanes of the guard are unknown before the step.
             let view = InstView::new(pc, inst, active, active, id);
@@ -364,8 +400,12 @@ impl<'a> Bench<'a> {
                 let lanes = &mut self.preds[usize::from(guard.pred.0)];
                 *lanes = *lanes & !active | if guard.not { active & !exec } else { exec };
             }
-            self.before(pc, |cx, warp, ops| technique.issuing(cx, warp, &view, ops));
-            self.with(|cx, warp| technique.collected(cx, warp, &view, &mut operands))?;
+            supplied = self.before(pc, |cx, warp, ops| technique.issuing(cx, warp, &view, ops));
+            if supplied {
+                operands.clear();
+            } else {
+                self.with(|cx, warp| technique.collected(cx, warp, &view, &mut operands))?;
+            }
         }
         self.issued += 1;
         let mut results = Vec::new();
@@ -379,7 +419,10 @@ impl<'a> Bench<'a> {
             let shown = results.iter().filter(|_| exec != 0);
             let shown: Vec<RegisterWrite<'_>> =
                 shown.map(|(reg, row)| RegisterWrite::new(*reg, WriteTo::Nowhere, row)).collect();
-            self.before(u32::MAX, |cx, warp, _| technique.left(cx, warp, &view, &shown))?;
+            self.before(u32::MAX, |cx, warp, _| match supplied {
+                true => technique.answer(cx, warp, &view, &shown),
+                false => technique.left(cx, warp, &view, &shown),
+            })?;
         }
         let operands = operands.iter().map(Read::of).collect();
         Ok((operands, Flight { pc, active, exec, id, results }))

@@ -60,19 +60,29 @@ pub struct EarlyLoad {
     pub lock: bool,
     /// Tag of the technique.
     pub tag: u32,
+    /// Whether it is a prefetch into the buffer beside L1, which [`Technique::prefetched`](crate::Technique::prefetched)
+    /// follows.
+    pub into_buffer: bool,
 }
 
 impl EarlyLoad {
     /// A load of sectors of a line.
     #[must_use]
     pub const fn new(line: u64, sectors: u8, tag: u32) -> EarlyLoad {
-        EarlyLoad { line, sectors, lock: false, tag }
+        EarlyLoad { line, sectors, lock: false, tag, into_buffer: false }
     }
 
     /// The load, whose line is locked in L1 until it is unlocked.
     #[must_use]
     pub const fn locked(self) -> EarlyLoad {
         EarlyLoad { lock: true, ..self }
+    }
+
+    /// The load as a prefetch into the buffer beside L1 that a plan asks for
+    /// ([`Plan::prefetch_buffer_lines`](crate::Plan::prefetch_buffer_lines)).
+    #[must_use]
+    pub const fn into_buffer(self) -> EarlyLoad {
+        EarlyLoad { into_buffer: true, ..self }
     }
 }
 

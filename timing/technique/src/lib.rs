@@ -43,7 +43,9 @@ pub use technique::{Fork, Registration, Technique, TechniqueInfo};
 #[doc(hidden)]
 pub use toml;
 pub use trace_format::semantics::Row;
-pub use verdict::{AccessVerdict, Choice, FetchVerdict, IssueVerdict, Issuing, OperandRead, ReadFrom};
+pub use verdict::{
+    AccessVerdict, Choice, FetchVerdict, IssueVerdict, Issuing, OperandRead, Prefetched, ReadFrom,
+};
 pub use view::{Answered, InFlightId, InstView, MemAccess, WarpView};
 pub use write::{RegisterWrite, WriteTo};
 

@@ -31,6 +31,8 @@ pub enum Claim {
     WarpPriority,
     /// Which blocks and warps begin.
     Admission,
+    /// What is prefetched into the buffer beside L1.
+    Prefetching,
 }
 
 impl fmt::Display for Claim {
@@ -45,6 +47,7 @@ impl fmt::Display for Claim {
             Claim::MemoryAccesses => "which accesses go to memory",
             Claim::WarpPriority => "the order of warps",
             Claim::Admission => "which blocks and warps begin",
+            Claim::Prefetching => "what is prefetched into the buffer beside L1",
         })
     }
 }
@@ -259,6 +262,8 @@ pub struct Plan {
     pub collectors: Option<CollectorPlan>,
     /// Cycles added between issue and the first register read (a renaming stage).
     pub extra_collect_cycles: u32,
+    /// Lines of 128 bytes of a prefetch buffer beside each SM's L1.
+    pub prefetch_buffer_lines: u32,
     /// Hooks that the technique requests; empty when its `prepare` is called.
     pub hooks: Hooks,
     micro_ops: Vec<(usize, MicroOp)>,
@@ -278,6 +283,7 @@ impl Plan {
             register_blocks: None,
             collectors: None,
             extra_collect_cycles: 0,
+            prefetch_buffer_lines: 0,
             hooks: Hooks::default(),
             micro_ops: Vec::new(),
             inserted: Vec::new(),

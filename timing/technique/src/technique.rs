@@ -5,7 +5,7 @@ use crate::declare::{CauseInfo, CounterInfo, ParamInfo, ParamValue};
 use crate::micro::MicroId;
 use crate::plan::{Claim, Launch, Plan};
 use crate::storage::{Storage, StorageInfo};
-use crate::verdict::{AccessVerdict, Choice, FetchVerdict, IssueVerdict, Issuing, OperandRead};
+use crate::verdict::{AccessVerdict, Choice, FetchVerdict, IssueVerdict, Issuing, OperandRead, Prefetched};
 use crate::view::{Answered, InstView, MemAccess, WarpView};
 use crate::write::RegisterWrite;
 use crate::{Cx, ValueMismatch};
@@ -366,6 +366,9 @@ pub trait Technique: Fork + Send + Sync {
 
     /// Called when the sectors of an early load are in L1; `locked` tells whether the line is locked.
     fn loaded(&mut self, _cx: &mut Cx<'_>, _tag: u32, _locked: bool) {}
+
+    /// Called when it is known what has become of a prefetch into the buffer beside L1, in the order of events.
+    fn prefetched(&mut self, _cx: &mut Cx<'_>, _tag: u32, _fate: Prefetched) {}
 
     /// Called when a warp has ended and its results are written.
     fn end_warp(&mut self, _cx: &mut Cx<'_>, _warp_slot: usize) {}

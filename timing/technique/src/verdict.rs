@@ -91,6 +91,12 @@ pub enum IssueVerdict {
         /// Cycles from issue to the result bus, at least 1.
         after_cycles: u32,
     },
+    /// As [`IssueVerdict::Reuse`], in a unit of the technique beside the lanes: it takes half of an issue slot where a
+    /// scheduler issues one instruction per cycle, and its results do not take the result bus.
+    Aside {
+        /// Cycles from issue to the results, at least 1.
+        after_cycles: u32,
+    },
 }
 
 /// An instruction or micro-operation that is about to issue.
@@ -115,6 +121,25 @@ pub enum AccessVerdict {
     /// Nothing goes to memory: the values come with those of an access in flight, this many cycles after it; at
     /// once when it has already been completed.
     After(InFlightId, u32),
+}
+
+/// What has become of a prefetch into the buffer beside L1. A prefetch is redundant, late, or arrives; one that arrived
+/// is used, evicted, overwritten, or in the buffer when the kernel ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Prefetched {
+    /// Its line was in L1 or in the buffer, or was on its way: nothing was requested.
+    Redundant,
+    /// A load came to wait for the line while it was on its way; it went to L1.
+    Late,
+    /// The line has arrived in the buffer.
+    Arrived,
+    /// A load found the line in the buffer, which it left for L1.
+    Used,
+    /// The line left the buffer for another one before a load used it.
+    Evicted,
+    /// A store or an atomic of the SM changed the line before a load used it.
+    Overwritten,
 }
 
 /// The warps of a scheduler of which one issues, one bit each.

@@ -11,6 +11,7 @@ use crate::memory::cache::Evicted;
 use crate::memory::coalesce::{LineAccess, words_of};
 use crate::memory::write::LineStore;
 use crate::memory::{LINE_BYTES, Reply, RequestKind, Token};
+use crate::techniques::{EarlyLoad, Prefetched};
 
 impl LoadStore<'_> {
     /// Loads a line, by its route.
@@ -20,11 +21,20 @@ impl LoadStore<'_> {
         access: LineAccess,
         around: &mut Neighbours<'_, R, C>,
     ) -> Lookup {
+        let in_buffer =
+            self.prefetched.exists() && self.op(slot).route != Route::Texture && !self.op(slot).local;
+        if in_buffer && self.take_prefetched(&access, around) {
+            return Lookup::Hit(self.l1.hit_at(around.now));
+        }
         let Neighbours { now, requests, counters, .. } = around;
         let (lookup, hit_at) = match self.op(slot).route {
             Route::Cached => {
                 let l1 = &mut self.l1;
-                (l1.look_up(slot, access.line, access.sectors, *now, *requests, counters), l1.hit_at(*now))
+                let lookup = l1.look_up(slot, access.line, access.sectors, *now, *requests, counters);
+                if lookup == Lookup::Miss && self.prefetched.exists() {
+                    self.prefetched.want(access.line / LINE_BYTES);
+                }
+                (lookup, self.l1.hit_at(*now))
             }
             Route::Texture => {
                 if !self.has_room_for_fragment() {
@@ -54,6 +64,57 @@ impl LoadStore<'_> {
         lookup
     }
 
+    /// Takes the line of a load that misses in L1 out of the prefetch buffer, into L1; false if it is not there.
+    fn take_prefetched<R: Requests, C>(
+        &mut self,
+        access: &LineAccess,
+        around: &mut Neighbours<'_, R, C>,
+    ) -> bool {
+        let line = access.line / LINE_BYTES;
+        let bypasses = self.config.l1.bypass_global;
+        let held = if bypasses { 0 } else { self.l1.tags.valid(line) };
+        let missing = access.sectors & !held;
+        // Its place in L1 may be that of a dirty line, which has to be written back.
+        if missing == 0 || !self.prefetched.holds(line, missing) || !around.requests.has_room() {
+            return false;
+        }
+        let sectors = self.prefetched.take(line);
+        around.counters.prefetch_hits += 1;
+        if !bypasses {
+            around.counters.l1_accesses += 1;
+            around.counters.l1_hits += 1;
+            let evicted = self.l1.tags.insert(line, sectors, 0);
+            self.write_evicted(evicted, around);
+        }
+        true
+    }
+
+    /// Prefetches sectors of a line into the buffer. Tells whether they were requested, which they are not if L1 or the
+    /// buffer has them, or if they are on their way; none when the prefetch is refused.
+    pub(crate) fn prefetch<R: Requests, C>(
+        &mut self,
+        slot: u16,
+        load: &EarlyLoad,
+        around: &mut Neighbours<'_, R, C>,
+    ) -> Option<bool> {
+        let line = load.line / LINE_BYTES;
+        if self.prefetched.knows(line)
+            || self.l1.is_expected(line)
+            || load.sectors & !self.l1.tags.valid(line) == 0
+        {
+            self.prefetched.note(load.tag, Prefetched::Redundant);
+            return Some(false);
+        }
+        let ready_at = self.l1.hit_at(around.now);
+        let requested = self.l1.request(slot, line, load.sectors, around.requests)?;
+        self.prefetched.request(line, requested, load.tag);
+        around.counters.prefetch_requests += 1;
+        let op = self.slot_mut(slot);
+        op.begin(crate::program::MemoryKind::Load(trace_format::isa::space::Space::Global), 0, false);
+        (op.all_sent, op.waiting, op.ready_at) = (true, 1, ready_at);
+        Some(true)
+    }
+
     /// Stores a line, or performs an atomic without result; false when it is refused.
     pub(super) fn store<R: Requests, C: Completions>(
         &mut self,
@@ -73,6 +134,9 @@ impl LoadStore<'_> {
         }
         around.counters.l1_writes += u64::from(cached);
         let line = access.line / LINE_BYTES;
+        if self.prefetched.exists() {
+            self.prefetched.change(line);
+        }
         let store = LineStore { line, sectors: access.sectors, full: access.full(), allocate };
         let stored = policy.store(&mut self.l1.tags, &store);
         if let Some(kept) = stored.kept {
@@ -103,6 +167,7 @@ impl LoadStore<'_> {
         }
         around.counters.l1_writes += u64::from(cached);
         self.l1.tags.remove(access.line / LINE_BYTES);
+        self.prefetched.change(access.line / LINE_BYTES);
         self.write_through(slot, access, kind, around.requests);
         true
     }
@@ -133,9 +198,15 @@ impl LoadStore<'_> {
         reply: &Reply,
         around: &mut Neighbours<'_, R, C>,
     ) {
+        let to_l1 = !self.prefetched.exists() || self.prefetched.arrive(reply.line / LINE_BYTES);
         let LoadStore { l1, ops, .. } = self;
-        let evicted = l1.fill(reply, |slot| answer(ops, slot, reply.served, around));
-        self.write_evicted(evicted, around);
+        let wake = |slot| answer(ops, slot, reply.served, around);
+        if to_l1 {
+            let evicted = l1.fill(reply, wake);
+            self.write_evicted(evicted, around);
+        } else {
+            l1.pass(reply, wake);
+        }
     }
 
     /// Fills sectors of the texture cache; the rest of the texture latency follows.
@@ -172,6 +243,18 @@ impl LoadStore<'_> {
         }
         counters.early_loads += 1;
         true
+    }
+
+    /// Whether techniques have to be told what has become of prefetches.
+    #[must_use]
+    #[inline]
+    pub(crate) fn has_fates(&self) -> bool {
+        self.prefetched.has_fates()
+    }
+
+    /// What has become of prefetches since the last call.
+    pub(crate) fn take_fates(&mut self) -> Vec<(u32, Prefetched)> {
+        self.prefetched.take_fates()
     }
 
     /// Locks a line in L1; false when its set would have no unlocked way left.

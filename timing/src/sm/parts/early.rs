@@ -39,6 +39,11 @@ impl EarlyLoads {
         self.in_flight.extend(self.waiting.pop_front().map(|load| (slot, load)));
     }
 
+    /// Removes the load that would be looked up next.
+    pub(crate) fn drop_next(&mut self) {
+        self.waiting.pop_front();
+    }
+
     /// Removes the load in a slot, which has completed.
     pub(crate) fn end(&mut self, slot: u16) -> Option<EarlyLoad> {
         let at = self.in_flight.iter().position(|(held, _)| *held == slot)?;
@@ -52,7 +57,7 @@ mod tests {
 
     /// A load of a line, which is its name as well.
     fn load(line: u64, lock: bool) -> EarlyLoad {
-        EarlyLoad { line, sectors: 0b11, lock, tag: line as u32 }
+        EarlyLoad { line, sectors: 0b11, lock, tag: line as u32, into_buffer: false }
     }
 
     fn line(load: Option<EarlyLoad>) -> Option<u64> {

@@ -19,6 +19,8 @@ pub(crate) struct Flight {
     pub issued_at: u64,
     /// Whether it has its result, and perhaps waits for the result bus.
     pub completed: bool,
+    /// Whether a unit of a technique computes it beside the lanes: its results do not take the result bus.
+    pub aside: bool,
     generation: u16,
 }
 
@@ -70,6 +72,7 @@ impl Flights {
                 exec: 0,
                 issued_at: 0,
                 completed: false,
+                aside: false,
                 generation: 0,
             });
             (self.slots.len() - 1) as u16
@@ -79,6 +82,7 @@ impl Flights {
         flight.warp = warp;
         flight.issued_at = now;
         flight.completed = false;
+        flight.aside = false;
         slot
     }
 

@@ -6,6 +6,7 @@
 
 use super::lookup::Lookup;
 use super::memory_port::Requests;
+use super::prefetch_buffer::PrefetchBuffer;
 use super::sectored_cache::{IsL1, IsTexture, SectoredCache};
 use super::small_caches::ConstantCache;
 use crate::config::{GpuConfig, SetHash};
@@ -188,6 +189,8 @@ pub(crate) struct LoadStore<'a> {
     pub(super) ops: Vec<MemOp>,
     pub(super) l1: SectoredCache<IsL1>,
     pub(super) texture: SectoredCache<IsTexture>,
+    /// Lines that techniques prefetched.
+    pub(super) prefetched: PrefetchBuffer,
     /// Texture fetches in flight, which are answered in order.
     fetches: VecDeque<u16>,
     /// Accesses to lines of these fetches.
@@ -224,6 +227,7 @@ impl<'a> LoadStore<'a> {
             ops: Vec::new(),
             l1: SectoredCache::l1(config, l1_ways, l1),
             texture: SectoredCache::texture(config, texture),
+            prefetched: PrefetchBuffer::default(),
             fetches: VecDeque::new(),
             fragments: 0,
             constants: ConstantCache::new(config, constants),
@@ -232,6 +236,12 @@ impl<'a> LoadStore<'a> {
             busy_warps: 0,
             fenced: 0,
         }
+    }
+
+    /// The unit with a prefetch buffer of so many lines.
+    #[must_use]
+    pub(crate) fn with_prefetch_buffer(self, lines: u32) -> LoadStore<'a> {
+        LoadStore { prefetched: PrefetchBuffer::new(lines), ..self }
     }
 
     /// The caches, for the next kernel, together with the I-cache and L1.5, which the unit does not own.
@@ -466,6 +476,7 @@ impl<'a> LoadStore<'a> {
                 }
                 if around.requests.has_room() {
                     self.l1.tags.remove(access.line / LINE_BYTES);
+                    self.prefetched.change(access.line / LINE_BYTES);
                     around.requests.send(access.line, access.sectors, kind, Token::Instruction(slot));
                     Lookup::Miss
                 } else {

@@ -18,6 +18,7 @@ pub(super) mod memory_port;
 #[cfg(test)]
 mod mock;
 pub(super) mod observer;
+pub(super) mod prefetch_buffer;
 pub(super) mod scoreboard;
 pub(super) mod second_level;
 mod sectored_cache;

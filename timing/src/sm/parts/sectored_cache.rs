@@ -146,6 +146,33 @@ impl<I: Identity> SectoredCache<I> {
         now + self.hit_latency
     }
 
+    /// Whether sectors of a line are on their way.
+    #[must_use]
+    pub(super) fn is_expected(&self, line: u64) -> bool {
+        self.mshrs.holds(line)
+    }
+
+    /// Requests sectors of a line that is not on its way, for a slot, without a lookup; returns the requested sectors, or
+    /// none if the request is refused.
+    pub(super) fn request(
+        &mut self,
+        slot: u16,
+        line: u64,
+        sectors: u8,
+        requests: &mut impl Requests,
+    ) -> Option<u8> {
+        let wanted = if self.whole_lines { ALL_SECTORS } else { sectors };
+        let to_request = self.mshrs.check(line, wanted).ok().filter(|_| requests.has_room())?;
+        requests.send(line * LINE_BYTES, to_request, RequestKind::Read, I::TOKEN);
+        self.mshrs.add(line, wanted, slot);
+        Some(wanted)
+    }
+
+    /// Wakes the slots that wait for a line, as [`SectoredCache::fill`], without filling the cache.
+    pub(super) fn pass(&mut self, reply: &Reply, wake: impl FnMut(u16)) {
+        self.mshrs.fill(reply.line / LINE_BYTES, reply.sectors, wake);
+    }
+
     /// Fills sectors of a line and returns the evicted line. When no sector of the line is pending any more, calls `wake`
     /// with the slots that wait for it, in the order of their lookups.
     pub(super) fn fill(&mut self, reply: &Reply, wake: impl FnMut(u16)) -> Option<Evicted> {

@@ -22,6 +22,8 @@ enum Attempt {
     Issued {
         unit: u8,
         ends_run: bool,
+        /// Whether it took half of the issue slot.
+        half: bool,
     },
     /// A technique stalls the warp: its position, and its cause.
     Held(u8, u8),
@@ -169,6 +171,9 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let width = u64::from(self.machine.config.scheduler.issue_width);
         let mut candidates = self.candidates(scheduler);
         let mut held = None;
+        // An instruction that began in the second half of the last cycle's slot takes the first half of this one.
+        let mut halves = if S::TECHNIQUES && self.half_taken[scheduler] == self.now { 1 } else { 2 };
+        let mut issued = false;
         while let Some(mut warp) = self.schedulers[scheduler].pick(candidates) {
             if self.hooks().order {
                 let eligible = candidates & self.schedulers[scheduler].eligible();
@@ -182,16 +187,31 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                     candidates &= !(1 << warp);
                 }
                 Attempt::Nothing => candidates &= !(1 << warp),
-                Attempt::Issued { unit, ends_run } => {
+                Attempt::Issued { unit, ends_run, half } => {
                     self.schedulers[scheduler].issued(warp);
-                    self.count_slots(scheduler, 0, 1, Stall::Issued, 1);
+                    if std::mem::replace(&mut issued, true) {
+                        self.stats.counters.shared_slots += 1;
+                    } else {
+                        self.count_slots(scheduler, 0, 1, Stall::Issued, 1);
+                    }
                     self.last_issue = self.now;
                     if width > 1 {
                         self.issue_second(usize::from(warp), scheduler, unit, ends_run);
+                        return;
                     }
-                    return;
+                    halves -= if half { 1 } else { 2 };
+                    if halves < 0 {
+                        self.half_taken[scheduler] = self.now + 1;
+                    }
+                    if halves <= 0 {
+                        return;
+                    }
+                    candidates = self.candidates(scheduler);
                 }
             }
+        }
+        if issued {
+            return;
         }
         let mut first = 0;
         if self.hooks().companion && self.issue_companion(scheduler) {
@@ -373,7 +393,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.hold_waiting_lanes(warp);
         self.refresh_head(warp);
         self.front.refresh(warp);
-        Attempt::Issued { unit, ends_run }
+        let half = matches!(decision.verdict, IssueVerdict::Aside { .. });
+        Attempt::Issued { unit, ends_run, half }
     }
 
     /// Issues a micro-operation of a technique: it only takes an issue slot, or also goes through collector
@@ -408,7 +429,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.stats.counters.inserted_instructions += 1;
         self.refresh_head(warp);
         self.front.refresh(warp);
-        Attempt::Issued { unit: inst.unit, ends_run: true }
+        Attempt::Issued { unit: inst.unit, ends_run: true, half: false }
     }
 
     /// A micro-operation with registers or a unit enters its collector.
@@ -477,7 +498,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let inst = &machine.program.insts[pc as usize];
         let slot = self.flights.begin(pc, warp as u8, self.now);
         self.record(|recorder, _| recorder.fly(slot));
-        let reused = matches!(decision.verdict, IssueVerdict::Reuse { .. });
+        let reused = matches!(decision.verdict, IssueVerdict::Reuse { .. } | IssueVerdict::Aside { .. });
         // Techniques supply operands before the step, while the rows still hold the instruction's sources.
         let asked = self.hooks().collect && !reused;
         if asked {
@@ -504,7 +525,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.flights.enter(warp);
         self.scoreboard.reserve(warp, inst, memory);
         match decision.verdict {
-            IssueVerdict::Reuse { after_cycles } => {
+            IssueVerdict::Reuse { after_cycles } | IssueVerdict::Aside { after_cycles } => {
+                self.flights[slot].aside = matches!(decision.verdict, IssueVerdict::Aside { .. });
                 self.stats.counters.reused_instructions += 1;
                 self.wheel.at(self.now + u64::from(after_cycles), Event::Complete(slot));
                 self.ask_answer(slot, decision.by, Answered::Reused);

@@ -38,8 +38,13 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         } else if self.load_store.is_refused() {
             self.stats.counters.l1_stall_cycles += 1;
         }
-        if S::TECHNIQUES && !self.early.is_empty() {
-            self.run_early_loads();
+        if S::TECHNIQUES {
+            if !self.early.is_empty() {
+                self.run_early_loads();
+            }
+            if self.load_store.has_fates() {
+                self.tell_fates();
+            }
         }
     }
 
@@ -145,6 +150,18 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let Some(load) = self.early.next() else { return };
         let slot = self.flights.begin(EarlyLoads::PC, 0, self.now);
         let (load_store, mut around) = self.load_store_and_neighbours();
+        if load.into_buffer {
+            match load_store.prefetch(slot, &load, &mut around) {
+                Some(true) => self.early.begin(slot),
+                requested => {
+                    if requested.is_some() {
+                        self.early.drop_next();
+                    }
+                    self.flights.end(slot);
+                }
+            }
+            return;
+        }
         if load_store.load_early(slot, load.line / LINE_BYTES * LINE_BYTES, load.sectors, &mut around) {
             self.early.begin(slot);
         } else {
@@ -152,11 +169,19 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
+    /// Tells techniques what has become of their prefetches.
+    #[inline(never)]
+    fn tell_fates(&mut self) {
+        for (tag, fate) in self.load_store.take_fates() {
+            self.ask(|techniques, at, _| techniques.prefetched(at, tag, fate));
+        }
+    }
+
     /// Ends an early load: the line is locked if requested and if a way stays unlocked.
     #[cold]
     pub(in crate::sm) fn early_load_done(&mut self, slot: u16) {
         self.flights.end(slot);
-        let Some(load) = self.early.end(slot) else { return };
+        let Some(load) = self.early.end(slot).filter(|load| !load.into_buffer) else { return };
         let locked = load.lock && self.load_store.lock(load.line);
         self.ask(|techniques, at, _| techniques.loaded(at, load.tag, locked));
     }

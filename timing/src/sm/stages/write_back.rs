@@ -34,6 +34,10 @@ impl<S: LaunchSource> Sm<'_, S> {
         self.record(|recorder, now| recorder.completed(slot, now));
         if S::TECHNIQUES {
             self.flights[slot].completed = true;
+            if self.flights[slot].aside {
+                self.retire(slot);
+                return;
+            }
         }
         if self.machine.program.insts[self.flights[slot].pc as usize].has_result() {
             self.bus.push(slot, self.now);

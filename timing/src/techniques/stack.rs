@@ -194,6 +194,12 @@ impl Stack {
         }
     }
 
+    /// Notifies a technique of a warp that its verdict has kept from fetching.
+    pub fn fetch_stalled(&mut self, at: &mut At<'_>, by: u8, warp: &WarpView<'_>, pc: u32, cause: u8) {
+        let member = &mut self.members[usize::from(by)];
+        member.with(at, |technique, cx| technique.fetch_stalled(cx, warp, pc, cause));
+    }
+
     /// Whether a warp passes over an inserted micro-operation; its owner decides.
     #[must_use]
     pub fn passes_over(&self, now: u64, warp: &WarpView<'_>, op: MicroId, owner: usize) -> bool {

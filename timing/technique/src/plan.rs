@@ -56,7 +56,7 @@ impl fmt::Display for Claim {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Hooks {
-    /// `fetch`, `fetched` and `flushed`.
+    /// `fetch`, `fetched`, `fetch_stalled` and `flushed`.
     pub fetch: bool,
     /// `passes_over` and `inserted_fetched`.
     pub inserted: bool,

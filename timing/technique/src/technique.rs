@@ -227,6 +227,9 @@ pub trait Technique: Fork + Send + Sync {
     /// Called when an instruction has been fetched or skipped.
     fn fetched(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, _pc: u32, _skipped: bool) {}
 
+    /// Called when the technique's verdict has kept a warp from fetching `pc` in this cycle.
+    fn fetch_stalled(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, _pc: u32, _cause: u8) {}
+
     /// Whether a warp passes over a micro-operation that the technique inserted, without fetching it: it takes no
     /// access to the I-cache and no issue slot.
     fn passes_over(&self, _now: u64, _warp: &WarpView<'_>, _op: MicroId) -> bool {

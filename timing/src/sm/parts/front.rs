@@ -96,6 +96,9 @@ pub(crate) trait FetchNeighbours {
     /// The techniques' verdict on an instruction that a warp is about to fetch.
     fn verdict(&self, warp: usize, pc: u32) -> Decision<FetchVerdict>;
 
+    /// A technique's verdict has kept a warp from fetching; the technique is notified.
+    fn held(&mut self, warp: usize, pc: u32, by: u8, cause: u8);
+
     /// Whether a warp passes over an inserted micro-operation without fetching it; its technique is notified.
     fn passes_over(&mut self, warp: usize, op: MicroId) -> bool;
 
@@ -438,7 +441,7 @@ impl<'a> Front<'a> {
     }
 
     /// Whether a technique stalls a warp's fetch in this cycle; remembers which one.
-    fn is_held(&mut self, warp: usize, neighbours: &impl FetchNeighbours) -> bool {
+    fn is_held(&mut self, warp: usize, neighbours: &mut impl FetchNeighbours) -> bool {
         let bit = 1u64 << warp;
         self.held &= !bit;
         if let Some(Fetching::Program(pc)) = self.next_to_fetch::<true>(warp)
@@ -446,6 +449,7 @@ impl<'a> Front<'a> {
         {
             self.held_by[warp] = (by, cause);
             self.held |= bit;
+            neighbours.held(warp, pc, by, cause);
         }
         self.held & bit != 0
     }

@@ -34,6 +34,10 @@ impl<W: WarpStream, const TECHNIQUES: bool> FetchNeighbours for Neighbours<'_, W
         self.techniques.fetch(self.now, &self.slots[warp].view(warp), pc)
     }
 
+    fn held(&mut self, warp: usize, pc: u32, by: u8, cause: u8) {
+        self.techniques.fetch_stalled(&mut self.at, by, &self.slots[warp].view(warp), pc, cause);
+    }
+
     fn passes_over(&mut self, warp: usize, op: MicroId) -> bool {
         let Some((owner, ..)) = self.machine.micro_at(self.machine.micro_pc(op)) else { return false };
         let view = self.slots[warp].view(warp);

@@ -58,6 +58,11 @@ pub(super) struct Entry {
     is_global: bool,
     /// Warps that have not passed the instruction.
     waiting: u64,
+    /// Whether all warps of the path meet at the instruction before they go on, because its results took the last
+    /// physical register.
+    pub gathers: bool,
+    /// Those that have come.
+    pub gathered: u64,
     pub shared: Shared,
 }
 
@@ -73,8 +78,16 @@ impl Entry {
             is_load: load.is_some(),
             is_global: load == Some(true),
             waiting: 0,
+            gathers: false,
+            gathered: 0,
             shared: Shared::default(),
         }
+    }
+
+    /// The instruction and its instance.
+    #[inline]
+    pub(super) fn of(&self) -> (u32, u32) {
+        (self.pc, self.instance)
     }
 }
 
@@ -172,8 +185,15 @@ impl Block {
     }
 
     /// Makes a warp the leader of an instruction; returns the entry's number, or nothing if there are too few physical
-    /// registers for its results.
-    pub(super) fn lead(&mut self, warp: u32, of: Entry, results: usize, room: usize) -> Option<u64> {
+    /// registers for its results. With `sync`, the instruction that takes the last one gathers the warps of the path.
+    pub(super) fn lead(
+        &mut self,
+        warp: u32,
+        of: Entry,
+        results: usize,
+        room: usize,
+        sync: bool,
+    ) -> Option<u64> {
         if self.free.len() < results {
             return None;
         }
@@ -194,8 +214,16 @@ impl Block {
         let id = self.next_id;
         self.next_id += 1;
         let shared = Shared { versions, ..Shared::default() };
-        self.entries.push(Entry { id, waiting, shared, ..of });
+        let gathers = sync && results > 0 && self.free.is_empty();
+        self.entries.push(Entry { id, waiting, gathers, gathered: 1 << warp, shared, ..of });
         Some(id)
+    }
+
+    /// A warp has come to an instruction that gathers the warps of the path.
+    pub(super) fn gather(&mut self, warp: u32, pc: u32, instance: u32) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.of() == (pc, instance)) {
+            entry.gathered |= 1 << warp;
+        }
     }
 
     /// A warp passes an instruction that another one has executed: what it left.
@@ -384,7 +412,7 @@ mod tests {
     #[test]
     fn an_entry_ends_when_every_other_warp_has_passed() {
         let mut block = block(3, 4);
-        block.lead(1, entry(5, 0), 1, 8).expect("a register is free");
+        block.lead(1, entry(5, 0), 1, 8, false).expect("a register is free");
         assert!(block.find(5, 0).is_some() && block.find(5, 1).is_none());
         let shared = block.follow(0, 5, 0).expect("found");
         let [version] = *shared.versions.as_slice() else { panic!("one result") };
@@ -398,13 +426,13 @@ mod tests {
     #[test]
     fn a_full_table_gives_up_its_oldest_entry() {
         let mut block = block(2, 4);
-        block.lead(0, entry(1, 0), 1, 2);
-        block.lead(0, entry(2, 0), 1, 2);
-        block.lead(0, entry(3, 0), 1, 2);
+        block.lead(0, entry(1, 0), 1, 2, false);
+        block.lead(0, entry(2, 0), 1, 2, false);
+        block.lead(0, entry(3, 0), 1, 2, false);
         assert!(block.find(1, 0).is_none() && block.find(2, 0).is_some());
         assert_eq!(block.was_removed(1, 0), Some(Removed::Replaced));
         assert_eq!(block.entries_in_use(), 2);
-        assert!(block.lead(0, entry(4, 0), 2, 2).is_none(), "one register is free");
+        assert!(block.lead(0, entry(4, 0), 2, 2, false).is_none(), "one register is free");
     }
 
     #[test]
@@ -430,7 +458,7 @@ mod tests {
     #[test]
     fn a_barrier_of_all_warps_puts_them_on_the_path_again() {
         let mut block = block(3, 2);
-        block.lead(0, entry(1, 0), 1, 8);
+        block.lead(0, entry(1, 0), 1, 8, false);
         block.leave(0b110);
         assert!(block.find(1, 0).is_none(), "nobody follows");
         assert!(!block.reach_barrier(0, 9, true) && !block.reach_barrier(1, 9, true));
@@ -451,7 +479,7 @@ mod tests {
                 match what {
                     0 => {
                         if block.find(pc, 0).is_none()
-                            && let Some(id) = block.lead(warp, entry(pc, 0), 1, room)
+                            && let Some(id) = block.lead(warp, entry(pc, 0), 1, room, false)
                         {
                             held.extend(block.by_id(id).expect("new").shared.versions.as_slice());
                         }

@@ -48,6 +48,9 @@ params! {
         /// Whether warps wait for one another at branches; without it, as in DARSIE-NO-CF-SYNC, the first warp at a branch
         /// decides.
         cf_sync: bool = true;
+        /// Whether the warps of the path meet at the instruction that takes the last physical register of the block, so that
+        /// older versions come free (section 4.3.5).
+        register_sync: bool = true;
         /// Whether followers read the leader's physical register from its bank; if false, from their own.
         bank_conflicts: bool = true;
         /// Whether y-indices count where x and y together repeat in every warp of a block of three dimensions; an
@@ -82,6 +85,8 @@ counts! {
         joined_path;
         /// Branches at which warps waited for others.
         synchronised_branches;
+        /// Instructions at which warps met because their results took the last physical register.
+        synchronised_registers;
         /// Entries of loads that stores, atomics and fences removed.
         loads_forgotten;
         /// Loads that were skipped although their recorded value has changed (`ignore_store`).
@@ -124,6 +129,8 @@ causes! {
         Behind = "behind_branch";
         /// Other warps of the path have not come to the branch.
         Branch = "branch_sync";
+        /// Other warps of the path have not come to the instruction that took the last physical register.
+        Registers = "register_sync";
         /// The skip table has no port left.
         Ports = "skip_table_ports";
         /// A shared register is copied before the warp writes some of its lanes.
@@ -190,6 +197,8 @@ struct Warp {
     ahead: u32,
     /// Whether it waits at a barrier of the block.
     at_barrier: bool,
+    /// The entry with which it leads an instruction that gathers the warps of the path.
+    gathers: Option<u64>,
     coming: VecDeque<Coming>,
 }
 
@@ -320,9 +329,30 @@ impl Darsie {
         }
         match self.blocks[warp.block_slot].find(pc, warp.instances[pc as usize]) {
             None => Probe::Absent,
+            Some(entry) if entry.gathers && !self.is_open(warp.block_slot, entry) => {
+                Probe::Wait(Stall::Registers)
+            }
             Some(entry) if entry.written => Probe::Present,
             Some(_) => Probe::Wait(Stall::Leader),
         }
+    }
+
+    /// Whether every warp of the path has come to an instruction that gathers them, or has passed it.
+    fn is_open(&self, block_slot: usize, entry: &Entry) -> bool {
+        let block = &self.blocks[block_slot];
+        let (pc, instance) = entry.of();
+        let missing = block.on_path & !entry.gathered;
+        (0..64).filter(|index| missing >> index & 1 != 0).all(|index: usize| {
+            let slot = block.slots[index];
+            self.warps[slot].instances[pc as usize] > instance
+        })
+    }
+
+    /// Whether a warp that leads an instruction that gathers the others still waits for them.
+    fn waits_for_others(&self, slot: usize) -> bool {
+        let warp = &self.warps[slot];
+        let entry = warp.gathers.and_then(|id| self.blocks[warp.block_slot].by_id(id));
+        entry.is_some_and(|entry| self.is_on_path(warp) && !self.is_open(warp.block_slot, entry))
     }
 
     fn flight_mut(&mut self, inst: &InstView<'_>) -> &mut Flight {
@@ -594,7 +624,7 @@ impl Technique for Darsie {
     fn start_warp(&mut self, _cx: &mut Cx<'_>, warp: &WarpView<'_>) {
         let own = &mut self.warps[warp.slot];
         (own.block_slot, own.index, own.ahead) = (warp.block_slot, warp.warp, 0);
-        own.at_barrier = false;
+        (own.at_barrier, own.gathers) = (false, None);
         own.shared.fill(None);
         own.own.fill(Row::ZERO);
         own.instances.fill(0);
@@ -605,6 +635,9 @@ impl Technique for Darsie {
     }
 
     fn fetch(&self, now: u64, warp: &WarpView<'_>, pc: u32) -> FetchVerdict {
+        if self.waits_for_others(warp.slot) {
+            return FetchVerdict::Stall(Stall::Registers.index());
+        }
         match self.probe(warp.slot, pc) {
             Probe::Outside | Probe::Absent => FetchVerdict::Fetch,
             Probe::Wait(cause) => FetchVerdict::Stall(cause.index()),
@@ -616,8 +649,18 @@ impl Technique for Darsie {
         }
     }
 
+    /// A warp that waits at an instruction that gathers the warps of the path has come to it.
+    fn fetch_stalled(&mut self, _cx: &mut Cx<'_>, warp: &WarpView<'_>, pc: u32, cause: u8) {
+        if cause == Stall::Registers.index() {
+            let Warp { block_slot, index, .. } = self.warps[warp.slot];
+            let instance = self.warps[warp.slot].instances[pc as usize];
+            self.blocks[block_slot].gather(index, pc, instance);
+        }
+    }
+
     fn fetched(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>, pc: u32, skipped: bool) {
         let probe = self.probe(warp.slot, pc);
+        self.warps[warp.slot].gathers = None;
         let Static { ends_block, is_load, is_global, .. } = self.statics[pc as usize];
         let Warp { block_slot, index, .. } = self.warps[warp.slot];
         self.warps[warp.slot].ahead += u32::from(ends_block);
@@ -641,8 +684,13 @@ impl Technique for Darsie {
         } else {
             let results = usize::from(cx.program.insts[pc as usize].dst_count);
             let entry = Entry::new(pc, instance, is_load.then_some(is_global));
-            match block.lead(index, entry, results, self.params.entries as usize) {
+            let sync = self.params.register_sync && !self.params.ideal;
+            match block.lead(index, entry, results, self.params.entries as usize, sync) {
                 Some(id) => {
+                    if block.by_id(id).is_some_and(|entry| entry.gathers) {
+                        self.counts.synchronised_registers += 1;
+                        self.warps[warp.slot].gathers = Some(id);
+                    }
                     self.skip_table.write(cx.cycle, block_slot);
                     let versions = block.by_id(id).map(|entry| entry.shared.versions);
                     Role::Leads(id, versions.unwrap_or_default())

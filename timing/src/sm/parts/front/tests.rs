@@ -25,6 +25,10 @@ impl FetchNeighbours for Around {
         Decision { verdict: verdict.unwrap_or(FetchVerdict::Fetch), by: 2 }
     }
 
+    fn held(&mut self, _warp: usize, _pc: u32, by: u8, _cause: u8) {
+        assert_eq!(by, 2, "the technique whose verdict it was");
+    }
+
     fn passes_over(&mut self, _warp: usize, _op: MicroId) -> bool {
         false
     }

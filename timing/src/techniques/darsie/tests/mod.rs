@@ -173,6 +173,63 @@ fn fewer_registers_share_no_more() {
     assert!(lost(&one, Lost::NoRegister) > 0);
 }
 
+/// A loop in whose turns fast warps make new versions while a slow warp, which loads first, still needs the old ones.
+fn versions(trips: u32) -> Hand {
+    let mut b = Builder::default();
+    b.special(0, SpecialReg::TidX).mov(1, 0).special(7, SpecialReg::TidY).mov(2, 0).mov(3, 0);
+    for _ in 0..trips {
+        b.iadd(4, r(0), r(1), Src::RZ).iadd(5, r(4), r(7), Src::RZ).iadd(1, r(4), Src::imm(1), Src::RZ);
+    }
+    Hand::new(b.exit(), 2, 256).with_block([16, 16, 1])
+}
+
+#[test]
+fn the_instruction_that_takes_the_last_register_gathers_the_warps_of_the_path() {
+    let of = |registers: u32, sync: bool| {
+        let set = [
+            format!("technique.darsie.registers={registers}"),
+            format!("technique.darsie.register_sync={sync}"),
+        ];
+        let stats = run(&versions(12), &set.each_ref().map(String::as_str));
+        closes(&stats);
+        stats
+    };
+    // r0 to r4 are shared: with two registers more for their next versions, the paper's synchronisation keeps sharing.
+    let (with, without) = (of(7, true), of(7, false));
+    assert!(count(&with, "synchronised_registers") > 0 && count(&without, "synchronised_registers") == 0);
+    assert_eq!(lost(&with, Lost::NoRegister), 0);
+    assert!(lost(&without, Lost::NoRegister) > 0);
+    assert!(count(&with, "skipped_by_followers") > count(&without, "skipped_by_followers"));
+    let many = of(32, true);
+    assert_eq!((count(&many, "synchronised_registers"), lost(&many, Lost::NoRegister)), (0, 0));
+    let ideal = run(&versions(12), &["technique.darsie.ideal=true", "technique.darsie.registers=1"]);
+    assert_eq!(count(&ideal, "synchronised_registers"), 0);
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(60))]
+
+    /// Whatever the number of registers and entries, no warp waits for ever, and every value agrees.
+    #[test]
+    fn warps_that_meet_for_registers_all_go_on(
+        registers in 1u32..9,
+        entries in 1u32..9,
+        leavers in 0u32..5,
+        trips in 1u32..6,
+        cf_sync in proptest::prelude::any::<bool>(),
+    ) {
+        let set = [
+            format!("technique.darsie.registers={registers}"),
+            format!("technique.darsie.entries={entries}"),
+            format!("technique.darsie.cf_sync={cf_sync}"),
+        ];
+        let set = set.each_ref().map(String::as_str);
+        for hand in [paths(leavers), turns(trips), versions(trips), indices([8, 16, 1])] {
+            closes(&run(&hand, &set));
+        }
+    }
+}
+
 #[test]
 fn a_store_ends_the_sharing_of_loads() {
     // Warp by warp: a load of what all share, a store elsewhere, the load again in a loop.

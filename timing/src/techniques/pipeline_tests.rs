@@ -143,6 +143,52 @@ fn with_write_back_every_result_is_written_or_bypassed() {
 }
 
 #[test]
+fn combinations_are_refused_with_the_reason() {
+    let config = crate::config::load("gtx480", &[]).expect("built in").config;
+    let refused = |names: [&str; 2]| {
+        let catalogue = crate::techniques::Catalogue::built_in();
+        catalogue.select(&names.map(str::to_owned), &config).err().map(|why| why.to_string())
+    };
+    for (names, reason) in [
+        (["darsie", "regmutex"], "wait for each other for ever"),
+        (["darsie", "owf"], "wait for each other for ever"),
+        (["darsie", "bow-wr"], "when results reach the register file"),
+        (["darsie", "uv-scalar"], "when results reach the register file"),
+        (["uv-token", "corf"], "what the places of registers in the banks hold"),
+        (["bow-wr", "corf"], "what the places of registers in the banks hold"),
+        (["cae", "corf"], "what the places of registers in the banks hold"),
+        (["cae", "uv-scalar"], "when results reach the register file"),
+    ] {
+        assert!(refused(names).is_some_and(|why| why.contains(reason)), "{names:?}: {:?}", refused(names));
+    }
+    for names in [["bow", "darsie"], ["uv-scalar", "corf"], ["uv-scalar", "packing"], ["cae", "mta"]] {
+        assert_eq!(refused(names), None, "{names:?}");
+    }
+}
+
+#[test]
+fn a_value_in_a_scalar_register_has_no_physical_register_until_it_is_copied_back() {
+    // r1 is uniform, half of the lanes write it, and all read it with r3.
+    let mut b = Builder::default();
+    b.special(0, SpecialReg::LaneId).mov(1, 5).mov(3, 6).below(0, 16);
+    b.iadd(1, r(1), r(3), r(3)).guarded();
+    for i in 0..8 {
+        b.iadd(4 + i, r(1), r(3), r(0));
+    }
+    let hand = Hand::new(b.exit(), 1, 64);
+    let run = |techniques: &[&str]| hand.run("gtx480", &small(&[]), techniques);
+    let (both, corf, uv) = (run(&["uv-scalar", "corf"]), run(&["corf"]), run(&["uv-scalar"]));
+    assert_eq!(both.of_techniques("copies"), 2, "one in each warp");
+    assert_eq!(both.of_techniques("copies"), uv.of_techniques("copies"));
+    assert_eq!(both.of_techniques("srf_reads"), uv.of_techniques("srf_reads"));
+    // r3 stays in its scalar register, so that CORF holds a register less than alone.
+    let physical =
+        |stats: &Stats| stats.of_techniques("physical_register_cycles") as f64 / stats.counters.cycles as f64;
+    assert!(physical(&both) < physical(&corf));
+    assert!(both.counters.rf_writes < corf.counters.rf_writes);
+}
+
+#[test]
 fn a_collector_with_few_entries_stalls() {
     let of = |entries: u32| {
         let set = format!("technique.bow.entries={entries}");

@@ -5,8 +5,8 @@
 
 use super::{
     AccessVerdict, Answered, Choice, Cx, Effects, FetchVerdict, Hooks, InstView, IssueVerdict, Issuing,
-    Launch, Ledger, MemAccess, MicroId, OperandRead, Plan, Prefetched, RegisterWrite, Technique, Techniques,
-    ValueMismatch, WarpView,
+    Launch, Ledger, MemAccess, MicroId, OperandRead, Plan, Prefetched, RegisterWrite, Rewritten, Technique,
+    Techniques, ValueMismatch, WarpView,
 };
 use crate::error::ReplayError;
 use crate::program::Program;
@@ -451,6 +451,33 @@ impl Stack {
     /// Notifies techniques that an early load is in L1. Each technique recognises its own loads by the tag.
     pub fn loaded(&mut self, at: &mut At<'_>, tag: u32, locked: bool) {
         self.tell(at, |technique, cx| technique.loaded(cx, tag, locked));
+    }
+
+    /// Notifies all techniques but one of registers that this one has rewritten.
+    ///
+    /// # Errors
+    /// A value differs.
+    pub fn rewritten(
+        &mut self,
+        at: &mut At<'_>,
+        by: usize,
+        warp: &WarpView<'_>,
+        writes: &mut [RegisterWrite<'_>],
+        how: Rewritten,
+    ) -> Result<(), Box<ValueMismatch>> {
+        for (index, member) in self.members.iter_mut().enumerate() {
+            if index != by && member.hooks.write_back {
+                member.with(at, |technique, cx| technique.rewritten(cx, warp, writes, how))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether several techniques run.
+    #[must_use]
+    #[inline]
+    pub fn has_several(&self) -> bool {
+        self.members.len() > 1
     }
 
     /// Notifies the techniques that prefetch of what has become of a prefetch.

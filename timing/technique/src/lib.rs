@@ -47,7 +47,7 @@ pub use verdict::{
     AccessVerdict, Choice, FetchVerdict, IssueVerdict, Issuing, OperandRead, Prefetched, ReadFrom,
 };
 pub use view::{Answered, InFlightId, InstView, MemAccess, WarpView};
-pub use write::{RegisterWrite, WriteTo};
+pub use write::{RegisterWrite, Rewritten, WriteTo};
 
 /// Version of this interface; it increases when existing techniques must be changed.
 pub const INTERFACE_VERSION: u32 = 5;

@@ -33,6 +33,10 @@ pub enum Claim {
     Admission,
     /// What is prefetched into the buffer beside L1.
     Prefetching,
+    /// What the places of registers in the banks hold, other than a register's last value in every lane.
+    RegisterContents,
+    /// Which warps wait for other warps: two techniques that do so can make warps wait for each other for ever.
+    WaitingWarps,
 }
 
 impl fmt::Display for Claim {
@@ -48,6 +52,10 @@ impl fmt::Display for Claim {
             Claim::WarpPriority => "the order of warps",
             Claim::Admission => "which blocks and warps begin",
             Claim::Prefetching => "what is prefetched into the buffer beside L1",
+            Claim::RegisterContents => "what the places of registers in the banks hold",
+            Claim::WaitingWarps => {
+                "which warps wait for other warps, which could then wait for each other for ever"
+            }
         })
     }
 }

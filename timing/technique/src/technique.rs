@@ -7,7 +7,7 @@ use crate::plan::{Claim, Launch, Plan};
 use crate::storage::{Storage, StorageInfo};
 use crate::verdict::{AccessVerdict, Choice, FetchVerdict, IssueVerdict, Issuing, OperandRead, Prefetched};
 use crate::view::{Answered, InstView, MemAccess, WarpView};
-use crate::write::RegisterWrite;
+use crate::write::{RegisterWrite, Rewritten};
 use crate::{Cx, ValueMismatch};
 
 /// Declarations of a technique; lists, tables, JSON, reports and energy are made from them.
@@ -347,6 +347,22 @@ pub trait Technique: Fork + Send + Sync {
         _warp: &WarpView<'_>,
         _inst: &InstView<'_>,
         _writes: &mut [RegisterWrite<'_>],
+    ) -> Result<(), Box<ValueMismatch>> {
+        Ok(())
+    }
+
+    /// Called when registers of a warp have got contents through another technique, without `collect` and `write_back`
+    /// of an instruction; the writes of a micro-operation have the registers that it was made with, and banks that the
+    /// technique may replace. Techniques that request `write_back` are notified.
+    ///
+    /// # Errors
+    /// A value that differs from the recorded one.
+    fn rewritten(
+        &mut self,
+        _cx: &mut Cx<'_>,
+        _warp: &WarpView<'_>,
+        _writes: &mut [RegisterWrite<'_>],
+        _how: Rewritten,
     ) -> Result<(), Box<ValueMismatch>> {
         Ok(())
     }

@@ -13,6 +13,16 @@ pub enum WriteTo {
     Nowhere,
 }
 
+/// How registers get new contents without passing `collect` and `write_back`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Rewritten {
+    /// Another technique has supplied the results of an instruction that was never fetched.
+    Skipped,
+    /// A micro-operation of another technique has written the registers, with the values that they had.
+    Moved,
+}
+
 /// A destination register on its way to the register file.
 #[derive(Clone, Copy, Debug)]
 pub struct RegisterWrite<'a> {

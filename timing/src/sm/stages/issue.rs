@@ -13,7 +13,7 @@ use crate::source::{LaunchSource, WarpStream};
 use crate::stats::Stall;
 use crate::techniques::{
     Answered, Choice, Decision, InFlightId, InstView, IssueVerdict, Issuing, MicroId, OperandRead, ReadFrom,
-    RegisterWrite, WriteTo,
+    RegisterWrite, Rewritten, WriteTo,
 };
 use trace_format::isa::Kind;
 
@@ -463,6 +463,15 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         });
         if let Err(error) = outcome {
             self.fail(error);
+        }
+        if self.techniques.has_several() && step.exec != 0 {
+            self.tell_rewritten(
+                warp,
+                usize::from(by),
+                inst.destinations(),
+                |_| WriteTo::Nowhere,
+                Rewritten::Skipped,
+            );
         }
         self.follow_path(warp, pc);
         self.hold_waiting_lanes(warp);

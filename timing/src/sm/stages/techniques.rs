@@ -2,8 +2,8 @@
 
 use crate::sm::Sm;
 use crate::sm::parts::warps::WarpSlot;
-use crate::source::LaunchSource;
-use crate::techniques::{Answered, At, Hooks, RegisterWrite, Stack, WriteTo};
+use crate::source::{LaunchSource, Row};
+use crate::techniques::{Answered, At, Hooks, RegisterWrite, Rewritten, Stack, WriteTo};
 
 impl<'a, S: LaunchSource> Sm<'a, S> {
     /// The hooks that techniques request; none, at compile time, for a source without techniques.
@@ -47,6 +47,37 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 self.record(|recorder, now| recorder.inject(index, pc, now));
                 self.refresh_head(index);
             }
+        }
+    }
+
+    /// Tells the other techniques of registers of a warp that one has rewritten, and writes those that go to banks.
+    #[inline(never)]
+    pub(in crate::sm) fn tell_rewritten(
+        &mut self,
+        warp: usize,
+        by: usize,
+        registers: &[u8],
+        to: impl Fn(u8) -> WriteTo,
+        how: Rewritten,
+    ) {
+        let Sm { residents, techniques, effects, now, machine, collectors, stats, .. } = self;
+        let mut at = At { cycle: *now, program: &machine.program, effects };
+        let view = residents.slots[warp].view(warp);
+        // A micro-operation may have registers that the program does not name.
+        let row = |reg: u8| view.rows.get(usize::from(reg)).unwrap_or(&Row::ZERO);
+        let mut writes: Vec<RegisterWrite<'_>> =
+            registers.iter().map(|reg| RegisterWrite::new(*reg, to(*reg), row(*reg))).collect();
+        let outcome = techniques.rewritten(&mut at, by, &view, &mut writes, how);
+        for write in &writes {
+            if let WriteTo::Bank(bank) = write.to {
+                collectors.access(bank);
+                stats.counters.rf_writes += 1;
+            }
+        }
+        drop(writes);
+        self.carry_out_effects();
+        if let Err(mismatch) = outcome {
+            self.fail(mismatch.into());
         }
     }
 

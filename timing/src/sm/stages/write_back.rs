@@ -9,7 +9,7 @@ use crate::sm::parts::load_store::MemOp;
 use crate::sm::parts::wheel::Event;
 use crate::source::{LaunchSource, Row};
 use crate::stats::Latencies;
-use crate::techniques::{At, RegisterWrite, WriteTo};
+use crate::techniques::{At, RegisterWrite, Rewritten, WriteTo};
 use trace_format::isa::space::Space;
 
 impl<S: LaunchSource> Sm<'_, S> {
@@ -86,6 +86,12 @@ impl<S: LaunchSource> Sm<'_, S> {
         let writes = inst.dst_count > 0 && flight.exec != 0;
         if self.hooks().write_back && !micro {
             self.write_through_techniques(slot, warp, writes);
+        } else if S::TECHNIQUES && micro && writes && self.hooks().write_back && self.techniques.has_several()
+        {
+            let owner = machine.micro_at(flight.pc).map_or(usize::MAX, |(owner, ..)| owner);
+            let bank = |reg| WriteTo::Bank(machine.banks.bank(warp, reg));
+            self.stats.counters.operand_writes += u64::from(inst.dst_count);
+            self.tell_rewritten(warp, owner, inst.written_registers(), bank, Rewritten::Moved);
         } else if writes {
             for reg in inst.written_registers() {
                 self.collectors.access(machine.banks.bank(warp, *reg));

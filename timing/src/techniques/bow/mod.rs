@@ -16,7 +16,7 @@ pub(crate) mod window;
 
 use super::{
     Claim, Cx, InstView, IssueVerdict, Issuing, Launch, OperandRead, ParamValue, Params as _, Plan,
-    RegisterWrite, Registration, Storage, Technique, TechniqueInfo, ValueMismatch, WarpView,
+    RegisterWrite, Registration, Rewritten, Storage, Technique, TechniqueInfo, ValueMismatch, WarpView,
 };
 use window::{INFO as WINDOW, Params, Window};
 
@@ -118,6 +118,24 @@ impl Technique for Bow {
             if let Some(entry) = self.window.collectors[warp.slot].find(write.reg) {
                 entry.write(write.row(), inst.exec);
                 self.window.storage.write(cx.cycle, warp.slot);
+            }
+        }
+        Ok(())
+    }
+
+    /// What another technique supplied for an instruction that was never fetched did not pass the collector.
+    fn rewritten(
+        &mut self,
+        _cx: &mut Cx<'_>,
+        warp: &WarpView<'_>,
+        writes: &mut [RegisterWrite<'_>],
+        how: Rewritten,
+    ) -> Result<(), Box<ValueMismatch>> {
+        if how == Rewritten::Skipped {
+            for write in writes {
+                if let Some(entry) = self.window.collectors[warp.slot].find(write.reg) {
+                    entry.held = 0;
+                }
             }
         }
         Ok(())

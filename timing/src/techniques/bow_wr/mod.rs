@@ -68,7 +68,7 @@ pub(crate) const INFO: TechniqueInfo = WINDOW
         "operand bypassing of reads and writes, with compiler hints where results go",
         "BOW: Breathing Operand Windows, sections 3.4.2 and 3.4.3",
     )
-    .with_claims(&[Claim::CollectorOrganisation, Claim::ResultDestination])
+    .with_claims(&[Claim::CollectorOrganisation, Claim::ResultDestination, Claim::RegisterContents])
     .with_params(Params::declared)
     .with_counters(&COUNTERS);
 

@@ -23,7 +23,7 @@ use super::deaths::Deaths;
 use super::renaming_table;
 use super::{
     Cx, Edge, InstView, Launch, MicroOp, OperandRead, ParamValue, Plan, Profiled, ReadFrom, RegisterWrite,
-    Shape, Storage, Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo,
+    Rewritten, Shape, Storage, Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo,
 };
 use crate::analysis::affinity::Affinity;
 use crate::analysis::alignment;
@@ -271,16 +271,20 @@ impl Technique for Corf {
         inst: &InstView<'_>,
         writes: &mut [RegisterWrite<'_>],
     ) -> Result<(), Box<ValueMismatch>> {
-        self.account(cx);
-        let Corf { renaming, counts, table, .. } = self;
-        let renaming = renaming.as_mut().expect("a technique is prepared before its hooks are called");
-        for write in writes.iter_mut().filter(|write| matches!(write.to, WriteTo::Bank(_))) {
-            let written = renaming.write(warp.slot, write.reg, write.row(), inst.exec, counts);
-            table.write(cx.cycle, usize::from(renaming.file.home_bank(warp.slot, write.reg)));
-            write.to = WriteTo::Bank(written.bank);
-            if let Some(bank) = written.fetched_from {
-                cx.read_bank(bank);
-            }
+        self.write(cx, warp.slot, writes, inst.exec);
+        Ok(())
+    }
+
+    /// A micro-operation of another technique has put values back into the banks, in every lane.
+    fn rewritten(
+        &mut self,
+        cx: &mut Cx<'_>,
+        warp: &WarpView<'_>,
+        writes: &mut [RegisterWrite<'_>],
+        how: Rewritten,
+    ) -> Result<(), Box<ValueMismatch>> {
+        if how == Rewritten::Moved {
+            self.write(cx, warp.slot, writes, u32::MAX);
         }
         Ok(())
     }
@@ -322,6 +326,25 @@ impl Corf {
 
     fn renaming(&mut self) -> &mut Renaming {
         self.renaming.as_mut().expect("a technique is prepared before its hooks are called")
+    }
+
+    /// Allocates registers for the results that go to banks; another technique keeps the others, which have none here.
+    fn write(&mut self, cx: &mut Cx<'_>, slot: usize, writes: &mut [RegisterWrite<'_>], lanes: u32) {
+        self.account(cx);
+        let Corf { renaming, counts, table, .. } = self;
+        let renaming = renaming.as_mut().expect("a technique is prepared before its hooks are called");
+        for write in writes.iter_mut() {
+            if !matches!(write.to, WriteTo::Bank(_)) {
+                renaming.release(slot, write.reg);
+                continue;
+            }
+            let written = renaming.write(slot, write.reg, write.row(), lanes, counts);
+            table.write(cx.cycle, usize::from(renaming.file.home_bank(slot, write.reg)));
+            write.to = WriteTo::Bank(written.bank);
+            if let Some(bank) = written.fetched_from {
+                cx.read_bank(bank);
+            }
+        }
     }
 
     /// Adds the registers occupied since the last call to the counters.

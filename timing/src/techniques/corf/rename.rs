@@ -248,6 +248,13 @@ impl Renaming {
         released
     }
 
+    /// Unmaps a register whose value is kept elsewhere; it is lost here until it is written again.
+    pub(in crate::techniques) fn release(&mut self, slot: usize, reg: u8) {
+        self.vacate(slot, reg);
+        let at = self.index(slot, reg);
+        (self.table[at].lost, self.table[at].defined) = (u32::MAX, 0);
+    }
+
     /// Clears the table of a warp slot.
     pub(in crate::techniques) fn clear(&mut self, slot: usize) {
         for reg in self.mapped[slot].iter() {

@@ -15,7 +15,7 @@ const WEIGHTS: &[&str] = &["static", "profile", "first_launch"];
 /// The weight of a loop without a constant trip count where there is no parameter for it: section 2.4.2 gives a fixed one.
 const UNKNOWN_TRIPS: u32 = 10;
 /// What all of them decide alone.
-const CLAIMS: &[Claim] = &[Claim::RegisterMapping, Claim::ResultDestination];
+const CLAIMS: &[Claim] = &[Claim::RegisterMapping, Claim::RegisterContents];
 /// What those that combine reads could gain.
 const OPPORTUNITY: &str = "a source register beside another one that the same instruction reads from a bank";
 

@@ -147,7 +147,13 @@ const INFO: TechniqueInfo = TechniqueInfo::new(
     "an instruction that computes the same in every warp of a block is executed once and skipped by the others",
     "DARSIE (Yeh, Green and Rogers, ASPLOS 2020), section 4",
 )
-.with_claims(&[Claim::FetchStream, Claim::RegisterMapping, Claim::ReuseOfResults])
+.with_claims(&[
+    Claim::WaitingWarps,
+    Claim::FetchStream,
+    Claim::RegisterMapping,
+    Claim::ReuseOfResults,
+    Claim::ResultDestination,
+])
 .with_params(Params::declared)
 .with_counters(Counts::DECLARED)
 .with_stalls(Stall::DECLARED)

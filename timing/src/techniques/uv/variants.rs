@@ -6,9 +6,10 @@ use crate::techniques::{
 };
 use warplab_technique::declare::Cause;
 
-/// What all of them decide alone.
-const CLAIMS: &[Claim] = &[Claim::ResultDestination];
-const CLAIMS_OF_REUSE: &[Claim] = &[Claim::ResultDestination, Claim::ReuseOfResults];
+/// What all of them decide alone. A value in a scalar register file leaves nothing in the banks.
+const CLAIMS: &[Claim] = &[Claim::ResultDestination, Claim::RegisterContents];
+const CLAIMS_OF_SCALARS: &[Claim] = &[Claim::ResultDestination];
+const CLAIMS_OF_REUSE: &[Claim] = &[Claim::ResultDestination, Claim::RegisterContents, Claim::ReuseOfResults];
 const OPERANDS: &str = "a source register that would be read from a bank";
 const OPERANDS_AND_RESULTS: &str =
     "a source register that would be read from a bank, or a result that a unit would compute";
@@ -104,6 +105,7 @@ const SCALAR_INFO: TechniqueInfo = declared(
     "values that are the same in every lane are computed once and kept in a scalar register file",
     "UV (Xiang et al., ICS 2013), section 3.1.2",
 )
+.with_claims(CLAIMS_OF_SCALARS)
 .with_params(ScalarParams::declared)
 .with_storage(&[SCALAR_FILE]);
 

@@ -143,6 +143,26 @@ fn every_turn_of_a_loop_has_a_leader_of_its_own() {
 }
 
 #[test]
+fn a_collector_forgets_a_register_that_a_skipped_instruction_writes() {
+    // A follower has r4 in its collector from its own load when it skips the next write of r4.
+    let mut b = Builder::default();
+    b.special(0, SpecialReg::TidX).special(7, SpecialReg::TidY).mov(1, 0);
+    let head = b.here();
+    b.iadd(4, r(7), r(1), Src::RZ).iadd(5, r(4), r(4), Src::RZ).iadd(4, r(0), r(1), Src::RZ);
+    b.iadd(6, r(4), r(5), Src::RZ).iadd(1, r(1), Src::imm(1), Src::RZ).branch_below(1, 6, head);
+    let hand = Hand::new(b.exit(), 2, 128).with_block([16, 8, 1]);
+    for window in ["3", "7"] {
+        let set = format!("technique.bow.window={window}");
+        let both = hand.run("gtx480", &small(&[&set]), &["bow", "darsie"]);
+        assert!(count(&both, "forwarded_operands") > 0 && count(&both, "skipped_by_followers") > 0);
+        for technique in &both.techniques {
+            let ledger = &technique.ledger;
+            assert_eq!(ledger.supplied + ledger.all_lost(), ledger.opportunities);
+        }
+    }
+}
+
+#[test]
 fn a_write_on_its_way_keeps_its_register_when_the_name_is_mapped_anew() {
     // The leader's load takes long; before it arrives the same register is written by an instruction that it skips.
     let mut b = Builder::default();

@@ -84,6 +84,69 @@ fn discarded_fetches_are_reported_with_where_the_path_goes_on() {
 }
 
 #[test]
+fn a_technique_is_told_where_it_keeps_a_warp_from_fetching() {
+    let toy = Toy {
+        fetch: Some(Arc::new(move |now, pc| match pc {
+            0 if now < 40 => FetchVerdict::Stall(1),
+            _ => FetchVerdict::Fetch,
+        })),
+        ..toy(|hooks| hooks.fetch = true)
+    };
+    run(&chain(2), &toy);
+    let noted = toy.noted();
+    let held = noted.iter().filter(|line| *line == "held at 0 by 1").count();
+    assert!(held > 0 && noted.iter().all(|line| !line.starts_with("held") || line == "held at 0 by 1"));
+    let fetched = noted.iter().position(|line| line == "fetched 0").expect("in the end");
+    assert!(noted[fetched..].iter().all(|line| !line.starts_with("held")));
+}
+
+#[test]
+fn what_a_technique_computes_aside_takes_half_a_slot_and_no_bus() {
+    // Additions that the toy computes: two warps issue in a cycle, where one does otherwise.
+    let computing = |verdict: IssueVerdict| Toy {
+        issue: Some(Arc::new(move |_, _: &WarpView<'_>, _: &Issuing<'_>| verdict)),
+        answer: Some(Arc::new(|result: &RegisterWrite<'_>| Some(*result.row()))),
+        ..toy(|hooks| hooks.issue = true)
+    };
+    let hand = warps(512);
+    let of = |verdict| run(&hand, &computing(verdict));
+    let aside = of(IssueVerdict::Aside { after_cycles: 5 });
+    let reused = of(IssueVerdict::Reuse { after_cycles: 5 });
+    let c = &aside.counters;
+    assert_eq!((c.reused_instructions, c.int_instructions, c.rf_writes), (16 * 6, 0, 16 * 6));
+    assert!(c.shared_slots > 0 && reused.counters.shared_slots == 0);
+    assert_eq!(aside.stalls.get(Stall::Issued) + c.shared_slots, c.warp_instructions);
+    assert_eq!(reused.stalls.get(Stall::Issued), c.warp_instructions);
+    assert_eq!(c.result_bus_wait_cycles, 0);
+    // The result comes after as many cycles.
+    let cycles_of = |after_cycles| cycles(&run(&chain(4), &computing(IssueVerdict::Aside { after_cycles })));
+    assert_eq!(cycles_of(25) - cycles_of(5), 5 * 20, "r2, then four additions that wait for one another");
+}
+
+#[test]
+fn a_technique_is_told_what_another_one_skips_and_moves() {
+    let hand = chain(3);
+    let mover = Toy {
+        prepare: Some(Arc::new(|plan: &mut Plan| {
+            let op = plan.micro_op(MicroOp::in_unit("move", 0, "int", 4).with_registers(&[1], &[1]));
+            plan.insert(3, Edge::Every, op);
+        })),
+        ..skipping(1, 7)
+    };
+    let told = Toy { moves_to: Some(WriteTo::Nowhere), ..toy(|hooks| hooks.write_back = true) };
+    let with = run_both(&hand, &mover, &told);
+    let noted: Vec<String> = told.noted().into_iter().filter(|line| line.starts_with("rewritten")).collect();
+    assert_eq!(noted, ["rewritten [2] Skipped, lane 0 7", "rewritten [1] Moved, lane 0 5"]);
+    let mover_alone = run(&hand, &mover);
+    assert!(mover.noted().iter().all(|line| !line.starts_with("rewritten")), "it knows what it does");
+    assert_eq!(mover_alone.counters.rf_writes, with.counters.rf_writes + 1, "the move went nowhere");
+    // Without results that pass it, a technique is not asked.
+    let deaf = toy(|hooks| hooks.collect = true);
+    run_both(&hand, &mover, &deaf);
+    assert!(deaf.noted().iter().all(|line| !line.starts_with("rewritten")));
+}
+
+#[test]
 fn a_stall_at_issue_costs_its_cycles_and_names_its_cause() {
     let hand = chain(4);
     let plain = plain(&hand);

@@ -2,6 +2,7 @@
 
 use super::toy::*;
 use crate::program::Path;
+use crate::stats::Stats;
 use crate::techniques::*;
 use crate::testing::{Builder, Hand, r};
 use std::sync::{Arc, Mutex};
@@ -101,6 +102,52 @@ fn an_access_in_some_lanes_makes_the_requests_of_those_alone() {
     let stats = run(&hand, &toy);
     assert_eq!((stats.counters.coalesced_accesses, stats.counters.satisfied_accesses), (8, 0));
     assert_eq!(stats.counters.checked_values, 1);
+}
+
+/// A load late enough for a prefetch to arrive before it, and a prefetch of the first line when the first instruction issues.
+fn prefetching(lines: u32, wanted: u64, delay: u32) -> (Stats, Vec<String>) {
+    let mut b = Builder::default();
+    b.mov(4, 0).mov(5, 0).mov(6, 0);
+    for _ in 0..delay {
+        b.iadd(6, r(6), r(6), r(6));
+    }
+    b.value_after(5, 6, 0).ldg(7, 4, 0).iadd(8, r(7), r(7), r(7));
+    let toy = Toy {
+        prepare: Some(Arc::new(move |plan: &mut Plan| plan.prefetch_buffer_lines = lines)),
+        issued: Some(Arc::new(move |cx: &mut Cx<'_>, _: &WarpView<'_>, what: &Issuing<'_>| {
+            if let Issuing::Program(inst) = what
+                && inst.pc == 0
+            {
+                for line in 0..wanted {
+                    cx.load_early(EarlyLoad::new(line * 128, 15, line as u32).into_buffer());
+                }
+            }
+        })),
+        ..toy(|hooks| hooks.issue = true)
+    };
+    let stats = run(&Hand::new(b.exit(), 1, 32), &toy);
+    let fates = toy.noted().into_iter().filter(|line| line.starts_with("prefetch")).collect();
+    (stats, fates)
+}
+
+#[test]
+fn a_prefetched_line_waits_in_its_buffer_and_goes_to_l1_with_its_first_use() {
+    let (none, _) = prefetching(4, 0, 200);
+    let (used, fates) = prefetching(4, 1, 200);
+    assert_eq!(fates, ["prefetch 0 Arrived", "prefetch 0 Used"]);
+    assert_eq!((used.counters.prefetch_requests, used.counters.prefetch_hits), (1, 1));
+    assert_eq!((used.counters.l1_hits, used.counters.l1_misses), (1, 0), "{:?}", used.counters);
+    assert_eq!((none.counters.l1_hits, none.counters.l1_misses), (0, 1));
+    assert!(cycles(&used) + 100 < cycles(&none));
+    // A load that comes too early waits for the line, which goes to L1.
+    let (late, fates) = prefetching(4, 1, 2);
+    assert_eq!(fates, ["prefetch 0 Late"]);
+    assert_eq!((late.counters.l1_merges, late.counters.l1_misses, late.counters.prefetch_hits), (1, 0, 0));
+    // A buffer of two lines loses the oldest.
+    let (lost, fates) = prefetching(2, 3, 200);
+    let evicted = ["prefetch 0 Arrived", "prefetch 1 Arrived", "prefetch 0 Evicted", "prefetch 2 Arrived"];
+    assert_eq!((fates, lost.counters.prefetch_hits), (evicted.map(str::to_owned).to_vec(), 0));
+    assert_eq!(lost.counters.l1_misses, 1);
 }
 
 #[test]

@@ -69,6 +69,8 @@ pub(super) struct Toy {
     pub admits_warp: Shared<OnAdmitsWarp>,
     pub tick: Shared<OnTick>,
     pub companion: Shared<OnCompanion>,
+    /// Where it puts registers that another technique has written.
+    pub moves_to: Option<WriteTo>,
 }
 
 pub(super) fn toy(hooks: impl FnOnce(&mut Hooks)) -> Toy {
@@ -92,6 +94,7 @@ pub(super) fn toy(hooks: impl FnOnce(&mut Hooks)) -> Toy {
         admits_warp: None,
         tick: None,
         companion: None,
+        moves_to: None,
     }
 }
 
@@ -138,6 +141,10 @@ impl Technique for Toy {
 
     fn fetched(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, pc: u32, skipped: bool) {
         self.note(format!("{} {pc}", if skipped { "skipped" } else { "fetched" }));
+    }
+
+    fn fetch_stalled(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, pc: u32, cause: u8) {
+        self.note(format!("held at {pc} by {cause}"));
     }
 
     fn flushed(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, resume: Option<u32>) {
@@ -224,6 +231,27 @@ impl Technique for Toy {
         Ok(())
     }
 
+    fn rewritten(
+        &mut self,
+        _cx: &mut Cx<'_>,
+        _warp: &WarpView<'_>,
+        writes: &mut [RegisterWrite<'_>],
+        how: Rewritten,
+    ) -> Outcome {
+        let registers: Vec<u8> = writes.iter().map(|write| write.reg).collect();
+        self.note(format!("rewritten {registers:?} {how:?}, lane 0 {}", writes[0].row().0[0]));
+        for write in writes {
+            if let (Some(bank), WriteTo::Bank(_)) = (self.moves_to, write.to) {
+                write.to = bank;
+            }
+        }
+        Ok(())
+    }
+
+    fn prefetched(&mut self, _cx: &mut Cx<'_>, tag: u32, fate: Prefetched) {
+        self.note(format!("prefetch {tag} {fate:?}"));
+    }
+
     fn tick(&mut self, cx: &mut Cx<'_>) {
         if let Some(tick) = &self.tick {
             tick(cx);
@@ -257,6 +285,12 @@ pub(super) fn run(hand: &Hand, toy: &Toy) -> Stats {
 
 pub(super) fn run_on(hand: &Hand, toy: &Toy, set: &[&str]) -> Result<Stats, ReplayError> {
     hand.run_techniques(&small_machine(set), vec![Box::new(toy.clone())])
+}
+
+/// Runs two toys, the first one first.
+pub(super) fn run_both(hand: &Hand, first: &Toy, second: &Toy) -> Stats {
+    let toys: Techniques = vec![Box::new(first.clone()), Box::new(second.clone())];
+    hand.run_techniques(&small_machine(&[]), toys).unwrap_or_else(|why| panic!("{why}"))
 }
 
 pub(super) fn plain(hand: &Hand) -> Stats {

@@ -8,8 +8,8 @@
 use warplab_technique::declare::Cause;
 use warplab_technique::{
     Cx, InstView, Launch, OperandRead, ParamValue, Params as _, Plan, Price, ReadFrom, RegisterWrite,
-    Registration, Row, Shape, Storage, StorageInfo, Technique, TechniqueInfo, ValueMismatch, WarpView,
-    causes, counts, merge, params,
+    Registration, Rewritten, Row, Shape, Storage, StorageInfo, Technique, TechniqueInfo, ValueMismatch,
+    WarpView, causes, counts, merge, params,
 };
 
 params! {
@@ -174,6 +174,24 @@ impl Technique for Latch {
                 }
             }
             self.storage.set_used(cx.cycle, warp.slot, 1);
+        }
+        Ok(())
+    }
+
+    /// What another technique supplies for an instruction that was never fetched does not pass the latch; a move of a
+    /// register leaves its value as it is.
+    fn rewritten(
+        &mut self,
+        cx: &mut Cx<'_>,
+        warp: &WarpView<'_>,
+        writes: &mut [RegisterWrite<'_>],
+        how: Rewritten,
+    ) -> Result<(), Box<ValueMismatch>> {
+        let latch = &mut self.warps[warp.slot];
+        let holds = |last: &Last| writes.iter().any(|write| write.reg == last.register);
+        if how == Rewritten::Skipped && latch.as_ref().is_some_and(holds) {
+            *latch = None;
+            self.storage.set_used(cx.cycle, warp.slot, 0);
         }
         Ok(())
     }

@@ -70,6 +70,9 @@ pub struct Hooks {
     pub inserted: bool,
     /// `issue` and `issued`.
     pub issue: bool,
+    /// Whether `issue` is also called for instructions that find no free operand collector, because some need none
+    /// ([`IssueVerdict::Aside`](crate::IssueVerdict::Aside)).
+    pub aside: bool,
     /// `order` and `activity`.
     pub order: bool,
     /// `would_serve` of all techniques, for the choices of `order`.
@@ -98,6 +101,7 @@ impl Hooks {
             fetch: true,
             inserted: true,
             issue: true,
+            aside: true,
             order: true,
             served: true,
             collect: true,
@@ -117,6 +121,7 @@ impl Hooks {
             fetch: self.fetch | other.fetch,
             inserted: self.inserted | other.inserted,
             issue: self.issue | other.issue,
+            aside: self.aside | other.aside,
             order: self.order | other.order,
             served: self.served | other.served,
             collect: self.collect | other.collect,

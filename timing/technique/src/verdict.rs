@@ -92,7 +92,8 @@ pub enum IssueVerdict {
         after_cycles: u32,
     },
     /// As [`IssueVerdict::Reuse`], in a unit of the technique beside the lanes: it takes half of an issue slot where a
-    /// scheduler issues one instruction per cycle, and its results do not take the result bus.
+    /// scheduler issues one instruction per cycle, and its results do not take the result bus. It needs no free operand
+    /// collector if the plan says so ([`Hooks::aside`](crate::Hooks::aside)).
     Aside {
         /// Cycles from issue to the results, at least 1.
         after_cycles: u32,

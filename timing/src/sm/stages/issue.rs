@@ -108,12 +108,23 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         if ready & self.front.control() != 0 && self.units.control_free(scheduler, self.now) {
             found |= ready & self.front.control();
         }
+        let aside = self.hooks().aside;
         for (class, warps) in self.front.collector_classes().into_iter().enumerate() {
-            if ready & warps != 0 {
+            if aside {
+                found |= ready & warps;
+            } else if ready & warps != 0 {
                 found |= self.collectors.with_room(ready & warps, scheduler, class);
             }
         }
         found
+    }
+
+    /// Whether a warp's head finds a free collector, if it needs one.
+    fn has_collector(&self, warp: usize, scheduler: usize) -> bool {
+        let bit = 1u64 << warp;
+        let classes = self.front.collector_classes().into_iter().enumerate();
+        let mut of_head = classes.filter(|(_, warps)| warps & bit != 0);
+        of_head.all(|(class, _)| self.collectors.with_room(bit, scheduler, class) != 0)
     }
 
     /// Schedulers with ready warps that wait for a control unit, one bit each.
@@ -318,6 +329,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                     holder = Some((by, cause));
                     Stall::Technique
                 }
+                Attempt::Nothing if self.hooks().aside => self.cause_among(scheduler, bit),
                 Attempt::Nothing => Stall::IBufferEmpty,
             }
         };
@@ -364,6 +376,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 None => return Attempt::Nothing,
             }
         }
+        let aside = matches!(decision.verdict, IssueVerdict::Aside { .. });
+        if self.hooks().aside && !aside && !self.has_collector(warp, scheduler) {
+            return Attempt::Nothing;
+        }
         let pc = match self.front.head(warp) {
             Some(Entry::Program(pc)) => pc,
             Some(Entry::Micro(op)) => return self.issue_micro(warp, scheduler, op, decision),
@@ -393,8 +409,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.hold_waiting_lanes(warp);
         self.refresh_head(warp);
         self.front.refresh(warp);
-        let half = matches!(decision.verdict, IssueVerdict::Aside { .. });
-        Attempt::Issued { unit, ends_run, half }
+        Attempt::Issued { unit, ends_run, half: aside }
     }
 
     /// Issues a micro-operation of a technique: it only takes an issue slot, or also goes through collector

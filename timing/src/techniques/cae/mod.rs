@@ -410,6 +410,7 @@ impl Technique for Cae {
                 });
             }
             plan.hooks.issue = true;
+            plan.hooks.aside = true;
         }
         plan.hooks.collect = true;
         plan.hooks.write_back = true;

@@ -124,6 +124,37 @@ fn what_a_technique_computes_aside_takes_half_a_slot_and_no_bus() {
 }
 
 #[test]
+fn what_is_computed_aside_needs_no_free_collector_if_the_plan_says_so() {
+    // Every other instruction is the toy's, and the single collector is taken by the others.
+    let mut b = Builder::default();
+    b.mov(1, 3);
+    for reg in 2..20 {
+        b.iadd(reg, r(1), r(1), r(1));
+    }
+    let hand = Hand::new(b.exit(), 1, 512);
+    let of = |aside: bool| {
+        let toy = Toy {
+            issue: Some(Arc::new(|_, _: &WarpView<'_>, what: &Issuing<'_>| match what {
+                Issuing::Program(inst) if inst.pc % 2 == 0 => IssueVerdict::Aside { after_cycles: 5 },
+                _ => IssueVerdict::Issue,
+            })),
+            answer: Some(Arc::new(|result: &RegisterWrite<'_>| Some(*result.row()))),
+            ..toy(|hooks| (hooks.issue, hooks.aside) = (true, aside))
+        };
+        run_on(&hand, &toy, &["collectors.alu=1"]).expect("runs")
+    };
+    let (free, bound) = (of(true), of(false));
+    assert_eq!(free.counters.reused_instructions, bound.counters.reused_instructions);
+    assert!(cycles(&free) < cycles(&bound), "{} and {}", cycles(&free), cycles(&bound));
+    for stats in [free, bound] {
+        assert_eq!(
+            stats.stalls.get(Stall::Issued) + stats.counters.shared_slots,
+            stats.counters.warp_instructions
+        );
+    }
+}
+
+#[test]
 fn a_technique_is_told_what_another_one_skips_and_moves() {
     let hand = chain(3);
     let mover = Toy {

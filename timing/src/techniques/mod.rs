@@ -56,6 +56,8 @@ pub const BUILT_IN: &[Registration] = &[
     darsie::REGISTRATION,
     cae::REGISTRATION,
     larf::REGISTRATION,
+    larf::packed::CORF,
+    larf::packed::CORF_PLUS,
     las::REGISTRATION,
     mta::REGISTRATION,
     regmutex::REGISTRATION,

@@ -11,7 +11,7 @@ pub(super) const SLICES: u32 = 4;
 
 /// A contiguous run of byte slices, as the 4-bit allocation mask of the renaming table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Slices(u8);
+pub(in crate::techniques) struct Slices(u8);
 
 impl Slices {
     /// `count` slices from slice `first` on.
@@ -40,13 +40,13 @@ impl Slices {
 
     /// Number of slices, the width of the value in bytes.
     #[inline]
-    pub(super) fn count(self) -> u32 {
+    pub(in crate::techniques) fn count(self) -> u32 {
         self.0.count_ones()
     }
 
     /// The lowest `count` of these slices.
     #[inline]
-    pub(super) fn narrowed(self, count: u32) -> Slices {
+    pub(in crate::techniques) fn narrowed(self, count: u32) -> Slices {
         Slices::new(self.first(), count)
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn width_bytes(row: &Row) -> u32 {
 
 /// Writes a value into slices of a physical register, in the lanes of a mask.
 #[inline]
-pub(super) fn pack(into: &mut Row, slices: Slices, value: &Row, lanes: u32) {
+pub(in crate::techniques) fn pack(into: &mut Row, slices: Slices, value: &Row, lanes: u32) {
     let shift = slices.first() * 8;
     let bytes = byte_mask(slices);
     if bytes & lanes == u32::MAX {

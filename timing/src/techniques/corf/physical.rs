@@ -247,7 +247,7 @@ impl PhysicalFile {
 
     /// Bank of a physical register.
     #[inline]
-    pub(super) fn bank(&self, physical: u16) -> u8 {
+    pub(in crate::techniques) fn bank(&self, physical: u16) -> u8 {
         self.banks[usize::from(physical)]
     }
 

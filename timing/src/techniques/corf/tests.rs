@@ -1,6 +1,7 @@
 //! Tests of CORF, CORF++, packing and virtualization: placements computed by hand, random divergent code with a verified
 //! free map, corrupted register files, and CORF together with BOW.
 
+use super::coalescing::{Mapping, Places as _};
 use super::packing::Slices;
 use super::variants::{corf, corf_plus, packing, virtualization};
 use super::*;
@@ -101,7 +102,7 @@ fn growth_moves_a_register_and_shrinking_keeps_its_place() {
     assert_eq!((place(&mut corf, 1), count(&corf, "size_change_reallocations")), (1, 1));
     assert_eq!(mapped(&mut corf, 0, 1).map(|found| found.1), Some(Row::splat(7)));
     assert_eq!(step(&mut bench, &mut corf, 2, 9), [From::Bank(1), From::Bank(0)]);
-    assert_eq!(corf.renaming().file.in_use(), 2);
+    assert_eq!(corf.renaming().allocator.file.in_use(), 2);
 }
 
 #[test]
@@ -157,7 +158,7 @@ fn a_corrupted_register_file_stops_the_run_and_names_the_place() {
     step(&mut bench, &mut corf, 1, 2);
     let physical = mapped(&mut corf, 4, 2).expect("mapped").0;
     // r1 has slice 0 and r2 slice 1 of the entry.
-    corf.renaming().file.rows[usize::from(physical)].0[31] ^= 0x8000;
+    corf.renaming().allocator.file.rows[usize::from(physical)].0[31] ^= 0x8000;
     let why = bench.issue(&mut corf, 2, (1, 1), || Row::ZERO).expect_err("the value is wrong");
     let place = (why.technique, why.pc, why.block, why.warp, why.register, why.lane);
     assert_eq!(place, ("corf", 2, 7, 3, 2, 31));
@@ -168,16 +169,16 @@ fn a_corrupted_register_file_stops_the_run_and_names_the_place() {
 type Fault = fn(&mut Renaming, u16);
 
 const FAULTS: [(&str, Fault); 12] = [
-    ("a flipped bit", |renaming, at| renaming.file.rows[usize::from(at)].0[0] ^= 0x0101_0101),
+    ("a flipped bit", |renaming, at| renaming.allocator.file.rows[usize::from(at)].0[0] ^= 0x0101_0101),
     ("a flipped bit in the last lane", |renaming, at| {
-        renaming.file.rows[usize::from(at)].0[31] ^= 0x8080_8080;
+        renaming.allocator.file.rows[usize::from(at)].0[31] ^= 0x8080_8080;
     }),
-    ("two swapped lanes", |renaming, at| renaming.file.rows[usize::from(at)].0.swap(3, 4)),
-    ("an empty row", |renaming, at| renaming.file.rows[usize::from(at)] = Row::ZERO),
-    ("a row of ones", |renaming, at| renaming.file.rows[usize::from(at)] = Row::splat(u32::MAX)),
-    ("lanes in reverse", |renaming, at| renaming.file.rows[usize::from(at)].0.reverse()),
+    ("two swapped lanes", |renaming, at| renaming.allocator.file.rows[usize::from(at)].0.swap(3, 4)),
+    ("an empty row", |renaming, at| renaming.allocator.file.rows[usize::from(at)] = Row::ZERO),
+    ("a row of ones", |renaming, at| renaming.allocator.file.rows[usize::from(at)] = Row::splat(u32::MAX)),
+    ("lanes in reverse", |renaming, at| renaming.allocator.file.rows[usize::from(at)].0.reverse()),
     ("bytes in reverse", |renaming, at| {
-        renaming.file.rows[usize::from(at)].0.iter_mut().for_each(|word| *word = word.swap_bytes());
+        renaming.allocator.file.rows[usize::from(at)].0.iter_mut().for_each(|word| *word = word.swap_bytes());
     }),
     ("another physical register", |renaming, _| renaming.break_place(0, 2, |at, slices| (at + 1, slices))),
     ("a physical register of another bank", |renaming, _| renaming.break_place(0, 2, |at, s| (at + 7, s))),
@@ -408,9 +409,9 @@ fn packing_alone_shares_entries_and_no_reads() {
         bench.start(&mut technique);
         step(&mut bench, &mut technique, 0, 1);
         step(&mut bench, &mut technique, 1, 2);
-        let used = technique.renaming().file.in_use();
+        let used = technique.renaming().allocator.file.in_use();
         let reads = step(&mut bench, &mut technique, 2, 3);
-        (used, reads, technique.renaming().file.in_use())
+        (used, reads, technique.renaming().allocator.file.in_use())
     };
     let packed = run(|section| packing(section, false), "packing");
     assert_eq!(packed, (1, vec![From::Bank(0), From::Bank(0)], 1));
@@ -475,7 +476,7 @@ proptest! {
         corf.renaming().verify();
         bench.end(&mut corf);
         corf.renaming().verify();
-        prop_assert_eq!(corf.renaming().file.in_use(), 0);
+        prop_assert_eq!(corf.renaming().allocator.file.in_use(), 0);
         if with_bow {
             let (mut both, _) = stack(&["bow", "corf"], &program, &config);
             let mut bench = Bench::new(&program, 1);
@@ -514,7 +515,7 @@ proptest! {
         technique.renaming().verify();
         bench.end(&mut technique);
         technique.renaming().verify();
-        prop_assert_eq!(technique.renaming().file.in_use(), 0);
+        prop_assert_eq!(technique.renaming().allocator.file.in_use(), 0);
         if with_bow && name != "packing+rf-virtualization" {
             let (mut both, _) = stack(&["bow", name], &program, &config);
             let mut bench = Bench::new(&program, 1);

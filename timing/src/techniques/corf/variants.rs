@@ -1,7 +1,7 @@
 //! The techniques with a renaming table, and their parameters.
 
+use super::allocator::Packing;
 use super::physical::Allocation;
-use super::rename::Packing;
 use super::{Corf, Counts, Lost, Settings, Sharing, Wanted, Weights};
 use crate::techniques::{
     Claim, ParamInfo, Params as _, Profiled, Registration, StorageInfo, TechniqueInfo, params,
@@ -37,7 +37,7 @@ const fn declared(
 
 params! {
     /// `[technique.corf]`.
-    struct CorfParams {
+    pub(in crate::techniques) struct CorfParams {
         /// Whether compiler-chosen pairs are allocated together; false is packing with first fit alone.
         pairs: bool = true;
         /// Whether registers are released when they are no longer live, which section 2.6 counts as part of
@@ -84,7 +84,7 @@ pub(crate) const CORF: Registration =
     Registration::new(&CORF_INFO, |_, section| Ok(Box::new(corf(section)?)));
 
 /// Reads `[technique.corf]`.
-pub(super) fn corf(section: &toml::Table) -> Result<Corf, String> {
+pub(in crate::techniques) fn corf(section: &toml::Table) -> Result<Corf, String> {
     let params = CorfParams::read(section)?;
     let settings = Settings {
         wanted: if params.pairs { Wanted::Pairs } else { Wanted::Nothing },
@@ -120,7 +120,7 @@ fn weights(word: &str, unknown_trips: u32) -> Weights {
 
 params! {
     /// `[technique."corf++"]`.
-    struct PlusParams {
+    pub(in crate::techniques) struct PlusParams {
         /// Whether registers take the side that the compiler chose; if false, the first run of slices.
         alignment: bool = true;
         /// Where a register is allocated: in one bank for each warp (section 2.5.2), in the bank that it has without CORF++,
@@ -166,7 +166,7 @@ pub(crate) const CORF_PLUS: Registration =
     Registration::new(&PLUS_INFO, |_, section| Ok(Box::new(corf_plus(section)?)));
 
 /// Reads `[technique."corf++"]`.
-pub(super) fn corf_plus(section: &toml::Table) -> Result<Corf, String> {
+pub(in crate::techniques) fn corf_plus(section: &toml::Table) -> Result<Corf, String> {
     let params = PlusParams::read(section)?;
     let settings = Settings {
         wanted: if params.alignment { Wanted::Sides } else { Wanted::Nothing },

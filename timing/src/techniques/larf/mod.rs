@@ -4,11 +4,13 @@
 //! `vector` describes what a load accesses, `table` is the address mapping table, `registers` the mapping of
 //! registers with the number of sharers. `serving` looks loads up and enters them, `changes` ends entries, `order` keeps
 //! loads and stores apart that reach memory in another order than they issue, `accesses` tells what an instruction accesses.
+//! `packed` puts the registers into the register file of CORF.
 //! Every operand is compared with the recorded register, and every shared value with the recorded result.
 
 mod accesses;
 mod changes;
 mod order;
+pub(super) mod packed;
 mod registers;
 mod serving;
 mod table;
@@ -24,12 +26,12 @@ use super::{
     Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo,
 };
 use crate::analysis::release::Release;
-use crate::banks::BankMap;
 use crate::program::Path;
 use crate::source::Row;
 use accesses::{acquires, addresses, passes_other_blocks};
 use order::Order;
-use registers::{Physical, Registers};
+use packed::{OfReads, Packed};
+use registers::{Layout, Physical, Registers};
 use table::{End, Found, Table};
 use trace_format::isa::Kind;
 use trace_format::isa::space::Space;
@@ -146,11 +148,13 @@ const INFO: TechniqueInfo = TechniqueInfo::new(
 .with_params(Params::declared)
 .with_counters(Counts::DECLARED)
 .with_losses("a register that a load from global memory would write", Lost::DECLARED)
-.with_storage(&[
+.with_storage(STORAGE);
+
+const STORAGE: &[StorageInfo] = &[
     StorageInfo::new("address_map", "the address mapping table", "technique_storage"),
     StorageInfo::new("merge_slot", "the collector slot in which registers are merged", "technique_storage"),
     StorageInfo::new("renaming", "the renaming table", "technique_storage"),
-]);
+];
 
 /// Bits of an entry of the address mapping table: base, stride, lanes and physical register (section 5.6.4), and
 /// what the paper leaves out: the width, and three more registers for loads of four words.
@@ -159,6 +163,8 @@ const ENTRY_BITS: u32 = 32 + 8 + 32 + 11 + 3 + 3 * 11;
 const STRIDE_BITS: u32 = 32;
 /// Bits of an entry of the renaming table: a physical register and a valid bit.
 const TABLE_BITS: u32 = 11 + 1;
+/// Bits of its slices, where registers are packed.
+const SLICE_BITS: u32 = 4;
 
 impl Params {
     fn without_limits(self) -> Params {
@@ -192,6 +198,7 @@ enum Fate {
 /// See the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Larf {
+    info: &'static TechniqueInfo,
     given: Params,
     /// The parameters without limits, if that is asked for.
     params: Params,
@@ -206,7 +213,8 @@ pub(crate) struct Larf {
     answer: Vec<Row>,
     /// Warps whose last instruction was a fence that other blocks' stores pass.
     fenced: u64,
-    banks: Option<BankMap>,
+    /// CORF's part, if registers are packed.
+    packed: Option<Packed>,
     map: Storage,
     merge_slot: Storage,
     renaming: Storage,
@@ -223,6 +231,7 @@ impl Larf {
         let given = Params::read(section)?;
         let params = if given.ideal { given.without_limits() } else { given };
         Ok(Larf {
+            info: &INFO,
             given,
             params,
             numbering: Lanes::ONE,
@@ -233,7 +242,7 @@ impl Larf {
             fates: Vec::new(),
             answer: Vec::new(),
             fenced: 0,
-            banks: None,
+            packed: None,
             map: Storage::new(Shape::new(1, 0, 0)),
             merge_slot: Storage::new(Shape::new(1, 2, 1024)),
             renaming: Storage::new(Shape::new(1, 0, TABLE_BITS)),
@@ -261,22 +270,64 @@ impl Larf {
         }
     }
 
+    /// Finds each operand's physical register and compares its value.
+    fn find_operands(
+        &mut self,
+        cx: &mut Cx<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        operands: &mut [OperandRead],
+    ) -> Result<(), Box<ValueMismatch>> {
+        for operand in operands.iter_mut().filter(|operand| operand.is_from_bank()) {
+            let registers = self.registers();
+            match registers.find(warp.slot, operand.reg, inst.active) {
+                registers::Found::Unwritten => {}
+                registers::Found::Lost(lanes) => {
+                    return Err(cx.missing(warp, inst.pc, operand.reg, lanes));
+                }
+                registers::Found::At(physical, defined) => {
+                    let mut space = Row::ZERO;
+                    cx.compare(warp, inst.pc, operand.reg, defined, registers.row(physical, &mut space))?;
+                    let bank = registers.bank(physical);
+                    let access = self.renaming.read(cx.cycle, self.renaming_bank(warp.slot, operand.reg));
+                    operand.from = ReadFrom::BankBehind(bank, access);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A result has arrived in a physical register; where registers are packed it gets its slices now.
+    fn arrive(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>, reg: u8, physical: Physical) {
+        let (Some(packed), Some(registers)) = (&mut self.packed, &mut self.registers) else { return };
+        if let Some(left) = registers.arrive(warp.slot, reg, physical, &mut packed.counts) {
+            cx.read_bank(left);
+        }
+    }
+
     fn renaming_bank(&self, slot: usize, reg: u8) -> usize {
-        self.banks.as_ref().map_or(0, |banks| usize::from(banks.bank(slot, reg)))
+        self.registers.as_ref().map_or(0, |registers| usize::from(registers.table_bank(slot, reg)))
     }
 }
 
 impl Technique for Larf {
     fn info(&self) -> &'static TechniqueInfo {
-        &INFO
+        self.info
     }
 
     fn params(&self) -> Vec<(&'static str, ParamValue)> {
-        self.given.values()
+        let packed = self.packed.iter().flat_map(|packed| packed.values.iter().copied());
+        self.given.values().into_iter().chain(packed).collect()
     }
 
     fn counts(&self) -> Vec<u64> {
-        self.counts.values()
+        let packed = self.packed.iter().flat_map(Packed::counted);
+        self.counts.values().into_iter().chain(packed).collect()
+    }
+
+    fn powered_register_cycles(&self) -> Option<u64> {
+        let packed = self.packed.as_ref()?;
+        packed.settings.gates.then_some(self.counts.physical_register_cycles)
     }
 
     fn storage(&self) -> Vec<&Storage> {
@@ -292,8 +343,13 @@ impl Technique for Larf {
         plan.hooks.access = true;
         self.numbering = Lanes::of_block(launch.block, self.params.strides);
         self.table = Table::new(self.params.entries);
-        self.registers = Some(Registers::new(config, program.registers_per_thread));
-        let last_read = self.params.release == "last_read";
+        let layout = match &self.packed {
+            None => Layout::whole(config),
+            Some(packed) => Layout::Packed(Box::new(packed.settings.compile(launch, plan)?)),
+        };
+        self.registers = Some(Registers::new(config, program.registers_per_thread, layout));
+        let releases = self.packed.as_ref().is_none_or(|packed| packed.settings.releases);
+        let last_read = self.params.release == "last_read" && releases;
         self.deaths = last_read.then(|| {
             Deaths::new(config.sm.max_warps as usize, Release::of(&program.kernel, &program.kernel.flow()))
         });
@@ -303,7 +359,6 @@ impl Technique for Larf {
         self.counts = Counts::default();
         (self.accounted, self.resident_warps) = (0, 0);
         self.registers_per_warp = u64::from(program.registers_per_thread);
-        self.banks = Some(BankMap::new(config));
         let physical = config.sm.registers / 32;
         // A table without bound has at most an entry for each physical register.
         let entries = if self.params.entries == 0 { physical } else { self.params.entries };
@@ -311,12 +366,23 @@ impl Technique for Larf {
         let map = Shape::new(1, entries, bits).with_ports(self.params.map_ports, self.params.map_ports);
         self.map = Storage::new(map.with_latency(self.params.lookup_cycles));
         self.merge_slot = Storage::new(self.merge_slot.shape());
-        self.renaming = renaming_table::storage(config, TABLE_BITS, self.params.table_ports);
-        // The upper half of the entries' addresses, and which physical registers are in use.
-        self.further_bits = 32 + u64::from(physical);
-        if self.params.mechanism {
+        let (mut table_bits, mut ports) = (TABLE_BITS, self.params.table_ports);
+        // The upper half of the entries' addresses, and which physical registers, or slices of them, are in use.
+        let mut further = 32 + u64::from(physical);
+        if let Some(packed) = &mut self.packed {
+            packed.counts = Default::default();
+            table_bits += SLICE_BITS;
+            ports = ports.min(packed.settings.table_ports);
+            further = 32 + u64::from(physical * SLICE_BITS) + packed.settings.hint_bits();
+            plan.extra_collect_cycles += packed.settings.renaming_cycles;
+        }
+        self.renaming = renaming_table::storage(config, table_bits, ports);
+        self.further_bits = further;
+        if self.params.mechanism || self.packed.is_some() {
             plan.hooks.collect = true;
             plan.hooks.write_back = true;
+        }
+        if self.params.mechanism {
             let passes = |inst: &crate::program::TimedInst| {
                 inst.path == Path::Fence && passes_other_blocks(&inst.inst)
             };
@@ -353,19 +419,12 @@ impl Technique for Larf {
         operands: &mut [OperandRead],
     ) -> Result<(), Box<ValueMismatch>> {
         self.account(cx.cycle);
-        for operand in operands.iter_mut().filter(|operand| operand.is_from_bank()) {
-            match self.registers().find(warp.slot, operand.reg, inst.active) {
-                registers::Found::Unwritten => {}
-                registers::Found::Lost(lanes) => {
-                    return Err(cx.missing(warp, inst.pc, operand.reg, lanes));
-                }
-                registers::Found::At(physical, defined) => {
-                    let registers = self.registers();
-                    cx.compare(warp, inst.pc, operand.reg, defined, registers.row(physical))?;
-                    let bank = registers.bank(physical);
-                    let access = self.renaming.read(cx.cycle, self.renaming_bank(warp.slot, operand.reg));
-                    operand.from = ReadFrom::BankBehind(bank, access);
-                }
+        match &mut self.packed {
+            None => self.find_operands(cx, warp, inst, operands)?,
+            Some(Packed { coalescing, counts, .. }) => {
+                let registers = self.registers.as_ref().expect("prepared");
+                let table = &mut self.renaming;
+                coalescing.read(cx, warp, inst, operands, registers, table, counts, OfReads::from)?;
             }
         }
         match inst.inst.inst.kind() {
@@ -462,19 +521,32 @@ impl Technique for Larf {
             match fate {
                 Fate::Plain => {
                     let physical = self.write(cx, warp, write.reg, write.row(), inst.exec);
+                    self.arrive(cx, warp, write.reg, physical);
                     write.to = WriteTo::Bank(self.registers().bank(physical));
                 }
                 Fate::Entered(_) | Fate::Merged => {
                     if let registers::Found::At(physical, _) = self.registers().find(warp.slot, write.reg, 0)
                     {
+                        self.arrive(cx, warp, write.reg, physical);
                         write.to = WriteTo::Bank(self.registers().bank(physical));
                     }
                 }
-                Fate::Shared => write.to = WriteTo::Nowhere,
+                Fate::Shared => {
+                    // It may complete in the cycle in which its leader does, and before it.
+                    if let registers::Found::At(physical, _) = self.registers().find(warp.slot, write.reg, 0)
+                    {
+                        self.arrive(cx, warp, write.reg, physical);
+                    }
+                    write.to = WriteTo::Nowhere;
+                }
             }
         }
         if let Fate::Entered(physical) = fate {
-            for physical in physical {
+            for (reg, physical) in inst.inst.destinations().iter().zip(physical) {
+                // Registers that other warps share may be dead in this one.
+                if let (Some(packed), Some(registers)) = (&mut self.packed, &mut self.registers) {
+                    registers.arrive_by(warp.slot, *reg, physical, inst.id, &mut packed.counts);
+                }
                 self.registers().loaded(physical, inst.id);
             }
         }

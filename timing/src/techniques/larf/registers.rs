@@ -1,15 +1,51 @@
 //! Registers by pointer: the physical register of every register of a warp, with the number of registers that
 //! share it (LARF, section 5.5.1). The values are kept, so that every read and every shared load is compared.
+//!
+//! A value lies in a physical register of its own, or with CORF in slices of one ([`Layout`]). Its slices are known when it
+//! arrives: until then it has no place, or an older one.
 
 use super::super::WarpView;
 use crate::banks::BankMap;
 use crate::config::GpuConfig;
 use crate::program::RegSet;
 use crate::source::Row;
+use crate::techniques::corf::Counts as PackedCounts;
+use crate::techniques::corf::allocator::{Allocator, Place};
+use crate::techniques::corf::coalescing::{self, Lookup, Places};
+use crate::techniques::corf::packing::pack;
 use crate::techniques::{InFlightId, merge};
 
-/// Number of a physical register.
+/// Number of a value, which is that of its physical register where registers are not packed.
 pub(super) type Physical = u16;
+
+/// Where values lie.
+#[derive(Clone, Debug)]
+pub(super) enum Layout {
+    /// Each in a physical register of its own: in the bank that its first register has without techniques, or where that
+    /// is full in the emptiest.
+    Whole {
+        /// The bank of each register without techniques.
+        plain: BankMap,
+        /// Physical registers in use by bank.
+        in_bank: Vec<u32>,
+        /// Physical registers that a bank has.
+        per_bank: u32,
+    },
+    /// In slices of physical registers.
+    Packed(Box<Allocator>),
+}
+
+impl Layout {
+    /// Nothing lies anywhere.
+    pub(super) fn whole(config: &GpuConfig) -> Layout {
+        let banks = config.register_file.banks;
+        Layout::Whole {
+            plain: BankMap::new(config),
+            in_bank: vec![0; banks as usize],
+            per_bank: config.sm.registers / 32 / banks.max(1),
+        }
+    }
+}
 
 /// A register of a warp.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,11 +57,15 @@ struct Mapping {
     lost: u32,
 }
 
-/// A physical register.
+/// A value in a physical register.
 #[derive(Clone, Copy, Debug)]
 struct Contents {
     row: Row,
     bank: u8,
+    /// Its slices, if it is packed.
+    place: Option<Place>,
+    /// Whether the value of `row` has yet to be packed.
+    arriving: bool,
     /// Registers that are mapped to it.
     sharers: u16,
     /// The load that brings its value.
@@ -64,28 +104,23 @@ pub(super) struct Registers {
     mapped: Vec<RegSet>,
     contents: Vec<Contents>,
     free: Vec<Physical>,
-    plain: BankMap,
-    /// Physical registers in use by bank, and the number that a bank has.
-    in_bank: Vec<u32>,
-    per_bank: u32,
-    /// Physical registers in use, and registers that are mapped to them.
+    layout: Layout,
+    /// Values, and registers that are mapped to them.
     in_use: u64,
     registers: u64,
 }
 
 impl Registers {
     /// No register is mapped.
-    pub(super) fn new(config: &GpuConfig, per_warp: u32) -> Registers {
-        let (warps, banks) = (config.sm.max_warps as usize, config.register_file.banks);
+    pub(super) fn new(config: &GpuConfig, per_warp: u32, layout: Layout) -> Registers {
+        let warps = config.sm.max_warps as usize;
         Registers {
             per_warp: per_warp as usize,
             mappings: vec![Mapping::default(); warps * per_warp as usize],
             mapped: vec![RegSet::default(); warps],
             contents: Vec::new(),
             free: Vec::new(),
-            plain: BankMap::new(config),
-            in_bank: vec![0; banks as usize],
-            per_bank: config.sm.registers / 32 / banks.max(1),
+            layout,
             in_use: 0,
             registers: 0,
         }
@@ -93,7 +128,11 @@ impl Registers {
 
     /// Physical registers in use, and registers that are mapped to them.
     pub(super) fn usage(&self) -> (u64, u64) {
-        (self.in_use, self.registers)
+        let physical = match &self.layout {
+            Layout::Whole { .. } => self.in_use,
+            Layout::Packed(allocator) => u64::from(allocator.file.in_use()),
+        };
+        (physical, self.registers)
     }
 
     /// A register of a warp, which an instruction reads in the lanes of `active`.
@@ -106,9 +145,62 @@ impl Registers {
         }
     }
 
-    /// The value of a physical register; before its load has completed, the value that the load brings.
-    pub(super) fn row(&self, physical: Physical) -> &Row {
-        &self.contents[usize::from(physical)].row
+    /// The value of a physical register, unpacked into `space` if it is packed; before its load has completed, the
+    /// value that the load brings.
+    pub(super) fn row<'a>(&'a self, physical: Physical, space: &'a mut Row) -> &'a Row {
+        let contents = &self.contents[usize::from(physical)];
+        match (&self.layout, contents.place) {
+            (Layout::Packed(allocator), Some(place)) if !contents.arriving => allocator.value(place, space),
+            _ => &contents.row,
+        }
+    }
+
+    /// A register's entry in the renaming table is in this bank of it.
+    pub(super) fn table_bank(&self, slot: usize, reg: u8) -> u8 {
+        match &self.layout {
+            Layout::Whole { plain, .. } => plain.bank(slot, reg),
+            Layout::Packed(allocator) => allocator.file.home_bank(slot, reg),
+        }
+    }
+
+    /// The value of a physical register has arrived for a register of a warp: it is packed, and moves if it needs more
+    /// slices than it had. Tells the bank that it has left.
+    pub(super) fn arrive(
+        &mut self,
+        slot: usize,
+        reg: u8,
+        physical: Physical,
+        counts: &mut PackedCounts,
+    ) -> Option<u8> {
+        let first = self.index(slot, 0);
+        let Layout::Packed(allocator) = &mut self.layout else { return None };
+        let (mappings, before) = (&self.mappings, self.contents[usize::from(physical)]);
+        if !before.arriving {
+            return None;
+        }
+        let width = allocator.width(&before.row, counts);
+        let contents = &self.contents;
+        let places = |other| place_of(mappings, contents, first, other);
+        let place = allocator.place((slot, reg), before.place, width, places, counts);
+        pack(&mut allocator.file.rows[usize::from(place.0)], place.1, &before.row, u32::MAX);
+        let contents = &mut self.contents[usize::from(physical)];
+        (contents.place, contents.arriving, contents.bank) =
+            (Some(place), false, allocator.file.bank(place.0));
+        before.place.filter(|(_, slices)| width > slices.count()).map(|_| before.bank)
+    }
+
+    /// The same for the value that a load brings, if it is still awaited.
+    pub(super) fn arrive_by(
+        &mut self,
+        slot: usize,
+        reg: u8,
+        physical: Physical,
+        by: InFlightId,
+        counts: &mut PackedCounts,
+    ) {
+        if self.contents[usize::from(physical)].loading == Some(by) {
+            self.arrive(slot, reg, physical, counts);
+        }
     }
 
     /// The bank of a physical register.
@@ -170,7 +262,8 @@ impl Registers {
         let (slot, at) = (warp.slot, self.index(warp.slot, reg));
         let mapping = self.mappings[at];
         let mut written = Written::default();
-        let mut whole = mapping.physical.map_or(Row::ZERO, |physical| *self.row(physical));
+        let mut space = Row::ZERO;
+        let mut whole = mapping.physical.map_or(Row::ZERO, |physical| *self.row(physical, &mut space));
         merge(&mut whole, row, exec);
         match mapping.physical {
             Some(physical) if self.contents[usize::from(physical)].sharers == 1 => {
@@ -178,6 +271,7 @@ impl Registers {
                 written.physical = physical;
                 written.ended = contents.entry.take();
                 (contents.row, contents.loading) = (whole, None);
+                contents.arriving = matches!(self.layout, Layout::Packed(_));
             }
             shared => {
                 let others = mapping.defined & !exec;
@@ -232,24 +326,44 @@ impl Registers {
         if contents.sharers > 0 {
             return None;
         }
-        self.in_bank[usize::from(contents.bank)] -= 1;
+        let (entry, place, bank) = (contents.entry.take(), contents.place.take(), contents.bank);
+        // Its load may still be on its way.
+        (contents.arriving, contents.loading) = (false, None);
+        let first = self.index(slot, 0);
+        match &mut self.layout {
+            Layout::Whole { in_bank, .. } => in_bank[usize::from(bank)] -= 1,
+            Layout::Packed(allocator) => {
+                let places = |other| place_of(&self.mappings, &self.contents, first, other);
+                if let Some(place) = place {
+                    allocator.vacate(reg, place, places);
+                }
+            }
+        }
         self.in_use -= 1;
         self.free.push(physical);
-        contents.entry.take()
+        entry
     }
 
-    /// A physical register for a register: in its bank without techniques, or where that is full in the emptiest.
+    /// A physical register for a register.
     fn allocate(&mut self, slot: usize, reg: u8, row: Row) -> Physical {
-        let home = self.plain.bank(slot, reg);
-        let bank = if self.in_bank[usize::from(home)] < self.per_bank {
-            home
-        } else {
-            let emptiest = self.in_bank.iter().enumerate().min_by_key(|(_, used)| **used);
-            emptiest.map_or(home, |(bank, _)| bank as u8)
+        let bank = match &mut self.layout {
+            Layout::Whole { plain, in_bank, per_bank } => {
+                let home = plain.bank(slot, reg);
+                let bank = if in_bank[usize::from(home)] < *per_bank {
+                    home
+                } else {
+                    let emptiest = in_bank.iter().enumerate().min_by_key(|(_, used)| **used);
+                    emptiest.map_or(home, |(bank, _)| bank as u8)
+                };
+                in_bank[usize::from(bank)] += 1;
+                bank
+            }
+            // Until its value has arrived.
+            Layout::Packed(allocator) => allocator.file.home_bank(slot, reg),
         };
-        self.in_bank[usize::from(bank)] += 1;
         self.in_use += 1;
-        let contents = Contents { row, bank, sharers: 1, loading: None, entry: None };
+        let arriving = matches!(self.layout, Layout::Packed(_));
+        let contents = Contents { row, bank, place: None, arriving, sharers: 1, loading: None, entry: None };
         if let Some(physical) = self.free.pop() {
             self.contents[usize::from(physical)] = contents;
             return physical;
@@ -286,6 +400,32 @@ impl Registers {
         mapping.defined &= lanes;
     }
 
+    /// Flips a bit of every packed value.
+    #[cfg(test)]
+    pub(super) fn flip_bits(&mut self) {
+        if let Layout::Packed(allocator) = &mut self.layout {
+            allocator.file.rows.iter_mut().for_each(|row| row.0[5] ^= 0x0101_0101);
+        }
+    }
+
+    /// Forgets all but the lowest slice of every packed value.
+    #[cfg(test)]
+    pub(super) fn lose_slices(&mut self) {
+        for contents in &mut self.contents {
+            contents.place = contents.place.map(|(physical, slices)| (physical, slices.narrowed(1)));
+        }
+    }
+
+    /// Exchanges the places of the first and the last packed value.
+    #[cfg(test)]
+    pub(super) fn swap_places(&mut self) {
+        let packed = |contents: &&mut Contents| contents.place.is_some();
+        let mut all: Vec<&mut Contents> = self.contents.iter_mut().filter(packed).collect();
+        if let [first, .., last] = &mut all[..] {
+            std::mem::swap(&mut first.place, &mut last.place);
+        }
+    }
+
     /// Checks that counts of sharers and of registers in use agree with the mappings.
     #[cfg(test)]
     pub(super) fn verify(&self) {
@@ -299,6 +439,57 @@ impl Registers {
         }
         assert_eq!(self.registers, sharers.iter().map(|sharers| u64::from(*sharers)).sum::<u64>());
         assert_eq!(self.in_use, sharers.iter().filter(|sharers| **sharers > 0).count() as u64);
-        assert_eq!(self.in_use, self.in_bank.iter().map(|used| u64::from(*used)).sum::<u64>());
+        match &self.layout {
+            Layout::Whole { in_bank, .. } => {
+                assert_eq!(self.in_use, in_bank.iter().map(|used| u64::from(*used)).sum::<u64>());
+            }
+            Layout::Packed(allocator) => {
+                let live = self.contents.iter().enumerate().filter(|(physical, _)| !is_free(*physical));
+                allocator.verify(live.filter_map(|(_, contents)| contents.place));
+            }
+        }
+    }
+}
+
+/// The place of another register of the warp whose mappings begin at `first`.
+fn place_of(mappings: &[Mapping], contents: &[Contents], first: usize, reg: u8) -> Option<Place> {
+    mappings[first + usize::from(reg)].physical.and_then(|physical| contents[usize::from(physical)].place)
+}
+
+/// Registers in slices, for reads that share an access.
+impl Places for Registers {
+    fn look_up(&self, slot: usize, reg: u8, active: u32) -> coalescing::Mapping {
+        let (physical, defined) = match self.find(slot, reg, active) {
+            Found::Unwritten => return coalescing::Mapping::Unwritten,
+            Found::Lost(lanes) => return coalescing::Mapping::Lost(lanes),
+            Found::At(physical, defined) => (physical, defined),
+        };
+        let contents = &self.contents[usize::from(physical)];
+        match contents.place {
+            Some((physical, slices)) => {
+                coalescing::Mapping::At(Lookup { physical, bank: contents.bank, defined, slices })
+            }
+            // An instruction that reads a register waits for its value.
+            None => coalescing::Mapping::Lost(active),
+        }
+    }
+
+    fn value<'a>(&'a self, found: &Lookup, space: &'a mut Row) -> &'a Row {
+        match &self.layout {
+            Layout::Packed(allocator) => allocator.value((found.physical, found.slices), space),
+            // Nothing is found in slices there.
+            Layout::Whole { .. } => space,
+        }
+    }
+
+    fn are_partners(&self, a: u8, b: u8) -> bool {
+        match &self.layout {
+            Layout::Whole { .. } => false,
+            Layout::Packed(allocator) => allocator.are_partners(a, b),
+        }
+    }
+
+    fn table_bank(&self, slot: usize, reg: u8) -> u8 {
+        Registers::table_bank(self, slot, reg)
     }
 }

@@ -130,10 +130,11 @@ impl Larf {
     pub(super) fn merged(&self, parts: &[(u32, Part)], count: usize) -> Vec<Row> {
         let registers = self.registers.as_ref().expect("prepared");
         let mut rows = vec![Row::ZERO; count];
+        let mut space = Row::ZERO;
         for (at, part) in parts {
             let Some(entry) = self.table.entry(*at) else { continue };
             for (row, physical) in rows.iter_mut().zip(&entry.registers) {
-                let held = registers.row(*physical);
+                let held = registers.row(*physical, &mut space);
                 for lane in (0..32i32).filter(|lane| part.lanes >> lane & 1 != 0) {
                     row.0[lane as usize] = held.0[(lane - part.shift) as usize & 31];
                 }

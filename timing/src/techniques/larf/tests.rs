@@ -2,6 +2,7 @@
 //! kernels whose loads read what stores have written.
 
 mod damage;
+mod packed;
 
 use super::*;
 use crate::config::GpuConfig;

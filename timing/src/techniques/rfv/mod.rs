@@ -16,8 +16,10 @@ mod metadata;
 mod tests;
 mod throttle;
 
+use super::corf::allocator::{Allocator, Hints, Packing};
+use super::corf::coalescing::{Mapping, Places as _};
 use super::corf::physical::{Allocation, PhysicalFile};
-use super::corf::rename::{Hints, Mapping, Packing, Renaming};
+use super::corf::rename::Renaming;
 use super::deaths::Deaths;
 use super::{
     Claim, Cx, Edge, InstView, IssueVerdict, Issuing, Launch, MicroId, MicroOp, OperandRead, ParamValue,
@@ -222,7 +224,7 @@ impl Rfv {
     fn account(&mut self, cx: &mut Cx<'_>) {
         let passed = cx.cycle - std::mem::replace(&mut self.accounted, cx.cycle);
         if passed > 0 {
-            let file = &self.renaming().file;
+            let file = &self.renaming().allocator.file;
             let [in_use, powered] = [file.in_use(), file.powered()].map(u64::from);
             self.counts.physical_register_cycles += in_use * passed;
             self.counts.powered_register_cycles += powered * passed;
@@ -296,7 +298,8 @@ impl Technique for Rfv {
         }
         let hints = Hints::Pairs(Box::new([None; 256]));
         let packing = Packing { packs: false, shrinks: false };
-        self.renaming = Some(Renaming::new((warps, registers as usize), hints, Vec::new(), file, packing));
+        let allocator = Allocator::new(hints, Vec::new(), file, packing);
+        self.renaming = Some(Renaming::new((warps, registers as usize), allocator));
         self.throttle = Throttle::new(available, demand, config.sm.max_blocks as usize);
         self.warps = vec![Results::default(); warps];
         self.flags = FlagCache::new(self.params.flag_cache_entries);
@@ -381,7 +384,8 @@ impl Technique for Rfv {
         for operand in operands.iter_mut().filter(|operand| operand.is_from_bank()) {
             let Rfv { renaming, table, warps, .. } = &mut *self;
             let renaming = renaming.as_mut().expect("a technique is prepared before its hooks are called");
-            let access = table.read(cx.cycle, usize::from(renaming.file.home_bank(warp.slot, operand.reg)));
+            let access =
+                table.read(cx.cycle, usize::from(renaming.allocator.file.home_bank(warp.slot, operand.reg)));
             let found = match renaming.look_up(warp.slot, operand.reg, inst.active) {
                 Mapping::At(found) => found,
                 Mapping::Lost(lanes) => return Err(cx.missing(warp, inst.pc, operand.reg, lanes)),
@@ -413,7 +417,7 @@ impl Technique for Rfv {
         for write in writes.iter_mut().filter(|write| matches!(write.to, WriteTo::Bank(_))) {
             let mut unused = corf::Counts::default();
             let written = renaming.write(warp.slot, write.reg, write.row(), inst.exec, &mut unused);
-            table.write(cx.cycle, usize::from(renaming.file.home_bank(warp.slot, write.reg)));
+            table.write(cx.cycle, usize::from(renaming.allocator.file.home_bank(warp.slot, write.reg)));
             write.to = WriteTo::Bank(written.bank);
             own.written.insert(write.reg);
         }

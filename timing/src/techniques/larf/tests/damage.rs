@@ -43,6 +43,12 @@ pub(super) enum Fault {
     MissedOvertaking,
     /// Registers are released before their last read.
     EarlyRelease,
+    /// A bit of a packed value flips.
+    FlippedBit,
+    /// A packed value is read from fewer slices than it has.
+    LostSlices,
+    /// Two packed values have each other's place.
+    SwappedPlaces,
 }
 
 /// LARF, whole or with a fault.
@@ -181,6 +187,12 @@ impl Technique for Damaged {
             self.larf.registers().forget_sharers();
         }
         let written = self.larf.write_back(cx, warp, inst, writes);
+        match self.fault {
+            Some(Fault::FlippedBit) => self.larf.registers().flip_bits(),
+            Some(Fault::LostSlices) => self.larf.registers().lose_slices(),
+            Some(Fault::SwappedPlaces) => self.larf.registers().swap_places(),
+            _ => {}
+        }
         if self.has(Fault::SharedWrite) {
             self.larf.registers().count_sharers();
         }

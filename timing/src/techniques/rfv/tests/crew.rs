@@ -13,7 +13,7 @@ fn seats(blocks: usize) -> Vec<Seat> {
 
 fn is_balanced(rfv: &mut Rfv, physical: u32) {
     rfv.renaming().verify();
-    assert_eq!((rfv.throttle.free(), rfv.renaming().file.in_use()), (physical, 0));
+    assert_eq!((rfv.throttle.free(), rfv.renaming().allocator.file.in_use()), (physical, 0));
     let of = |name| count(rfv, name);
     assert_eq!(of("allocations"), of("releases") + of("releases_at_exit"));
 }
@@ -92,7 +92,7 @@ fn found_with(marks: impl Fn(&mut Release)) -> bool {
 fn seeded_faults_are_found_by_their_values() {
     assert!(!found(|_, _| {}), "without a fault, values agree");
     let rows = |rfv: &mut Rfv, change: &dyn Fn(&mut Row)| {
-        rfv.renaming().file.rows.iter_mut().for_each(change);
+        rfv.renaming().allocator.file.rows.iter_mut().for_each(change);
     };
     assert!(found_with(|release| release.kept_after[4].remove(3)), "1: a live register is marked dead");
     assert!(found_with(|release| release.kept_after[1].remove(0)), "2: an address is marked dead at once");
@@ -127,7 +127,7 @@ fn seeded_faults_are_found_by_their_values() {
     assert!(
         found(|rfv, turn| {
             if turn == 50 {
-                rfv.renaming().file.rows.rotate_left(1);
+                rfv.renaming().allocator.file.rows.rotate_left(1);
             }
         }),
         "10: physical registers exchanged"
@@ -177,8 +177,8 @@ fn seeded_faults_are_found_by_their_values() {
     let old = std::cell::RefCell::new(Vec::new());
     assert!(
         found(|rfv, turn| match turn {
-            30 => *old.borrow_mut() = rfv.renaming().file.rows.clone(),
-            44 => rfv.renaming().file.rows.clone_from(&old.borrow()),
+            30 => *old.borrow_mut() = rfv.renaming().allocator.file.rows.clone(),
+            44 => rfv.renaming().allocator.file.rows.clone_from(&old.borrow()),
             _ => {}
         }),
         "14: writes of the last turns are lost"

@@ -209,8 +209,8 @@ fn pointer_chase(bencher: Bencher<'_, '_>, threads: usize) {
     bench(bencher, chase, &[], threads);
 }
 
-/// The built-in techniques.
-const TECHNIQUES: [&str; 16] = [
+/// The built-in techniques, and two together that are one.
+const TECHNIQUES: [&str; 17] = [
     "bow",
     "bow-wr",
     "rfc",
@@ -223,18 +223,24 @@ const TECHNIQUES: [&str; 16] = [
     "darsie",
     "cae",
     "larf",
+    "larf,corf++",
     "mta",
     "regmutex",
     "owf",
     "rfv",
 ];
 
+/// The names of techniques that run together.
+fn together(techniques: &str) -> Vec<&str> {
+    techniques.split(',').collect()
+}
+
 #[divan::bench(args = TECHNIQUES, sample_count = 3, sample_size = 1)]
 fn matmul_256_with(bencher: Bencher<'_, '_>, technique: &str) {
-    bench(bencher, matmul, &[technique], 1);
+    bench(bencher, matmul, &together(technique), 1);
 }
 
 #[divan::bench(args = TECHNIQUES, sample_count = 3, sample_size = 1)]
 fn vectoradd_1mi_with(bencher: Bencher<'_, '_>, technique: &str) {
-    bench(bencher, vectoradd, &[technique], 1);
+    bench(bencher, vectoradd, &together(technique), 1);
 }

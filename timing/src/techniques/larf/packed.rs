@@ -11,7 +11,7 @@ use super::{Counts, INFO, Larf, Lost, Params, STORAGE};
 use crate::config::GpuConfig;
 use crate::techniques::corf::{self, coalescing::Coalescing, variants};
 use crate::techniques::{
-    CauseInfo, CounterInfo, ParamInfo, ParamValue, Params as _, Registration, TechniqueInfo, causes,
+    CauseInfo, Claim, CounterInfo, ParamInfo, ParamValue, Params as _, Registration, TechniqueInfo, causes,
 };
 use warplab_technique::declare::Cause;
 
@@ -85,6 +85,12 @@ const fn declared(
     params: fn() -> Vec<ParamInfo>,
 ) -> TechniqueInfo {
     INFO.named(name, summary, "LARF and CORF (H. Asghari Esfeden's dissertation, chapters 5 and 2), together")
+        .with_claims(&[
+            Claim::RegisterMapping,
+            Claim::RegisterContents,
+            Claim::ResultDestination,
+            Claim::MemoryAccesses,
+        ])
         .with_params(params)
         .with_counters(&COUNTERS)
         .with_losses(OPPORTUNITY, &LOSSES)

@@ -25,7 +25,7 @@ pub(super) enum Layout {
     /// is full in the emptiest.
     Whole {
         /// The bank of each register without techniques.
-        plain: BankMap,
+        plain: Box<BankMap>,
         /// Physical registers in use by bank.
         in_bank: Vec<u32>,
         /// Physical registers that a bank has.
@@ -40,7 +40,7 @@ impl Layout {
     pub(super) fn whole(config: &GpuConfig) -> Layout {
         let banks = config.register_file.banks;
         Layout::Whole {
-            plain: BankMap::new(config),
+            plain: Box::new(BankMap::new(config)),
             in_bank: vec![0; banks as usize],
             per_bank: config.sm.registers / 32 / banks.max(1),
         }

@@ -210,7 +210,7 @@ fn pointer_chase(bencher: Bencher<'_, '_>, threads: usize) {
 }
 
 /// The built-in techniques, and two together that are one.
-const TECHNIQUES: [&str; 17] = [
+const TECHNIQUES: [&str; 18] = [
     "bow",
     "bow-wr",
     "rfc",
@@ -222,6 +222,7 @@ const TECHNIQUES: [&str; 17] = [
     "uv-reuse",
     "darsie",
     "cae",
+    "dac",
     "larf",
     "larf,corf++",
     "mta",

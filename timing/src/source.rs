@@ -90,6 +90,20 @@ pub(crate) trait LaunchSource: Sync {
         warp: u32,
         used: Option<Self::Warp<'a>>,
     ) -> Result<Self::Warp<'a>, SourceError>;
+
+    /// Opens the scout of a warp, for its path alone or with all values; `used` is a scout of the same kind.
+    ///
+    /// # Errors
+    /// As for [`LaunchSource::open`].
+    fn open_scout<'a>(
+        &'a self,
+        block: u32,
+        warp: u32,
+        _values: bool,
+        used: Option<Self::Warp<'a>>,
+    ) -> Result<Self::Warp<'a>, SourceError> {
+        self.open(block, warp, used)
+    }
 }
 
 /// Wraps the source of a launch without techniques, so that their calls are compiled out.

@@ -51,7 +51,6 @@ impl Loops {
     }
 
     /// Every loop, in the order of its first back edge.
-    #[cfg(test)]
     pub(crate) fn all(&self) -> &[Loop] {
         &self.loops
     }

@@ -115,6 +115,8 @@ const TECHNIQUES: &[&[&str]] = &[
     &["uv-scalar", "uv-reuse"],
     &["darsie"],
     &["darsie", "bow"],
+    &["dac"],
+    &["bow", "dac"],
     &["cae"],
     &["bow", "cae"],
     &["mta"],
@@ -159,7 +161,8 @@ fn figures_agree(stats: &Stats, config: &GpuConfig) {
     let (c, l) = (&stats.counters, &stats.latency);
     let slots = u64::from(config.gpu.sms * config.scheduler.count * config.scheduler.issue_width);
     assert_eq!(stats.stalls.total(), slots * c.cycles, "every slot of every cycle has one cause");
-    let issued = c.warp_instructions + c.inserted_instructions - c.skipped_instructions;
+    let added = c.inserted_instructions + c.companion_instructions;
+    let issued = c.warp_instructions + added - c.skipped_instructions;
     assert_eq!(stats.stalls.get(crate::stats::Stall::Issued) + c.shared_slots, issued, "an issue is a slot");
     assert_eq!(l.operand_collection.count(), c.collected_instructions);
     // Whoever writes a register was collected before; instructions of techniques are collected but not in the latencies.

@@ -22,4 +22,14 @@ impl<S: LaunchSource> LaunchSource for Observed<S> {
     ) -> Result<Self::Warp<'a>, SourceError> {
         self.0.open(block, warp, used)
     }
+
+    fn open_scout<'a>(
+        &'a self,
+        block: u32,
+        warp: u32,
+        values: bool,
+        used: Option<Self::Warp<'a>>,
+    ) -> Result<Self::Warp<'a>, SourceError> {
+        self.0.open_scout(block, warp, values, used)
+    }
 }

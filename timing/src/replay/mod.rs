@@ -204,6 +204,7 @@ fn prepare<S: LaunchSource>(
     asked.blocks = blocks;
     asked.dynamic_shared_bytes = launch.dynamic_shared_bytes;
     asked.parameters = launch.banks.param.get(trace_format::isa::space::PARAM_BASE as usize..).unwrap_or(&[]);
+    asked.banks = Some(&launch.banks);
     let has_values = trace.header().has_values();
     let recorded = RecordedLaunch { trace, launch: index };
     asked.recording = has_values.then_some(&recorded as &dyn RecordedWarps);

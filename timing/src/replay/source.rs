@@ -58,6 +58,18 @@ impl LaunchSource for TraceLaunch {
         };
         Ok(TraceWarp(cursor))
     }
+
+    fn open_scout(
+        &self,
+        block: u32,
+        warp: u32,
+        values: bool,
+        used: Option<TraceWarp>,
+    ) -> Result<TraceWarp, SourceError> {
+        let detail =
+            if values { Detail::Values { checked: false } } else { Detail::Slice { checked: false } };
+        TraceLaunch { detail, ..self.clone() }.open(block, warp, used)
+    }
 }
 
 /// A warp of a trace.

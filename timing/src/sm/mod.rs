@@ -33,6 +33,7 @@ use parts::load_store::LoadStore;
 use parts::memory_port::MemoryPort;
 use parts::observer::Observer;
 use parts::scoreboard::Scoreboard;
+use parts::scouts::ScoutsOf;
 use parts::units::Units;
 use parts::warps::Residents;
 use parts::wheel::{Event, Wheel};
@@ -54,6 +55,8 @@ pub(crate) struct Sm<'a, S: LaunchSource> {
     /// Warp slots of each scheduler.
     of_scheduler: Vec<u64>,
     residents: Residents<S::Warp<'a>>,
+    /// Streams ahead of the warps, if a technique needs them.
+    scouts: ScoutsOf<S::Warp<'a>>,
     front: Front<'a>,
     code: CodePath,
     schedulers: Vec<WarpScheduler>,
@@ -129,6 +132,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             now,
             of_scheduler,
             residents: Residents::new(blocks, warps),
+            scouts: ScoutsOf::new(warps),
             front: Front::new(machine),
             code: CodePath::new(config, code, machine.last_code_line()),
             has_active_sets: scheduler.has_active_set(),

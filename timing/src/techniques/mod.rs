@@ -12,6 +12,7 @@ mod catalogue;
 pub(crate) mod corf;
 #[cfg(test)]
 mod crew;
+pub(crate) mod dac;
 pub(crate) mod darsie;
 mod deaths;
 #[cfg(test)]
@@ -55,6 +56,7 @@ pub const BUILT_IN: &[Registration] = &[
     corf::variants::CORF_PLUS,
     darsie::REGISTRATION,
     cae::REGISTRATION,
+    dac::REGISTRATION,
     larf::REGISTRATION,
     larf::packed::CORF,
     larf::packed::CORF_PLUS,

@@ -5,8 +5,8 @@
 
 use super::{
     AccessVerdict, Answered, Choice, Cx, Effects, FetchVerdict, Hooks, InstView, IssueVerdict, Issuing,
-    Launch, Ledger, MemAccess, MicroId, OperandRead, Plan, Prefetched, RegisterWrite, Rewritten, Technique,
-    Techniques, ValueMismatch, WarpView,
+    Launch, Ledger, MemAccess, MicroId, OperandRead, Plan, Prefetched, RegisterWrite, Rewritten, Scouts,
+    Technique, Techniques, ValueMismatch, WarpView,
 };
 use crate::error::ReplayError;
 use crate::program::Program;
@@ -20,6 +20,8 @@ pub struct At<'a> {
     pub program: &'a Program,
     /// Effects that hooks request of the SM.
     pub effects: &'a mut Effects,
+    /// The SM's scouts, if a technique needs them.
+    pub scouts: Option<&'a mut (dyn Scouts + 'a)>,
 }
 
 /// A verdict and the position of the technique that gave it.
@@ -51,7 +53,11 @@ impl Member {
 
     #[inline]
     fn with<R>(&mut self, at: &mut At<'_>, call: impl FnOnce(&mut dyn Technique, &mut Cx<'_>) -> R) -> R {
-        let mut cx = Cx::new(self.name, at.cycle, at.program, &mut self.ledger, at.effects);
+        let cx = Cx::new(self.name, at.cycle, at.program, &mut self.ledger, at.effects);
+        let mut cx = cx.with_scouts(match &mut at.scouts {
+            Some(scouts) => Some(&mut **scouts),
+            None => None,
+        });
         call(&mut *self.technique, &mut cx)
     }
 }

@@ -75,7 +75,7 @@ impl Surroundings<'_> {
     }
 
     fn at(&mut self) -> At<'_> {
-        At { cycle: self.cycle, program: self.program, effects: self.effects }
+        At { cycle: self.cycle, program: self.program, effects: self.effects, scouts: None }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::declare::Cause;
 use crate::micro::MicroId;
 use crate::program::Program;
+use crate::scout::Scouts;
 use crate::view::{InstView, WarpView};
 use crate::write::RegisterWrite;
 use trace_format::semantics::Row;
@@ -121,6 +122,7 @@ pub struct Cx<'a> {
     technique: &'static str,
     ledger: &'a mut Ledger,
     effects: &'a mut Effects,
+    scouts: Option<&'a mut (dyn Scouts + 'a)>,
 }
 
 impl<'a> Cx<'a> {
@@ -134,7 +136,20 @@ impl<'a> Cx<'a> {
         ledger: &'a mut Ledger,
         effects: &'a mut Effects,
     ) -> Cx<'a> {
-        Cx { cycle, program, technique, ledger, effects }
+        Cx { cycle, program, technique, ledger, effects, scouts: None }
+    }
+
+    /// The context with the SM's scouts.
+    #[must_use]
+    #[inline]
+    pub fn with_scouts(self, scouts: Option<&'a mut (dyn Scouts + 'a)>) -> Cx<'a> {
+        Cx { scouts, ..self }
+    }
+
+    /// The SM's scouts, if the plan asks for them.
+    #[inline]
+    pub fn scouts(&mut self) -> Option<&mut (dyn Scouts + 'a)> {
+        self.scouts.as_deref_mut()
     }
 
     /// Supplies a source register: compares the row with the recorded register in the lanes of `lanes`.
@@ -170,6 +185,21 @@ impl<'a> Cx<'a> {
         self.check(warp, inst.pc, result.reg, inst.exec, row, result.row())?;
         self.ledger.supplied += 1;
         Ok(Supplied(()))
+    }
+
+    /// Compares a result that the technique holds with the recorded one in the lanes of `lanes`, without supplying it.
+    ///
+    /// # Errors
+    /// The first lane that differs, with its place.
+    #[inline]
+    pub fn compare_result(
+        &mut self,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        result: &RegisterWrite<'_>,
+        row: &Row,
+    ) -> Result<(), Box<ValueMismatch>> {
+        self.check(warp, inst.pc, result.reg, inst.exec, row, result.row())
     }
 
     /// Compares a value that the technique holds with the recorded register, without supplying it.

@@ -25,6 +25,7 @@ pub mod occupancy;
 mod plan;
 pub mod program;
 mod recording;
+mod scout;
 mod storage;
 mod technique;
 mod verdict;
@@ -37,6 +38,7 @@ pub use lanes::merge;
 pub use micro::{MicroId, MicroOp};
 pub use plan::{Claim, CollectorPlan, Edge, Hooks, Inserted, Launch, Plan};
 pub use recording::{Executed, Profiled, RecordedWarps};
+pub use scout::{Scouted, Scouting, Scouts};
 pub use storage::{Access, Shape, Storage, StorageInfo};
 pub use technique::{Fork, Registration, Technique, TechniqueInfo};
 /// Used by the macros of [`declare`].

@@ -6,7 +6,9 @@ use crate::micro::{MicroId, MicroOp};
 use crate::occupancy::{self, Demand, Occupancy};
 use crate::program::{Program, Renaming};
 use crate::recording::RecordedWarps;
+use crate::scout::Scouting;
 use std::fmt;
+use trace_format::semantics::Banks;
 
 /// Part of the machine that one technique controls alone; two techniques with the same claim cannot be
 /// combined.
@@ -199,6 +201,8 @@ pub struct Launch<'a> {
     pub dynamic_shared_bytes: u32,
     /// The kernel's parameters as they lie in the constant bank.
     pub parameters: &'a [u8],
+    /// The constant banks; none in tests without constants.
+    pub banks: Option<&'a Banks>,
     /// The recorded warps, for profiles; none if the recording has no register values.
     pub recording: Option<&'a dyn RecordedWarps>,
 }
@@ -216,6 +220,7 @@ impl<'a> Launch<'a> {
             blocks,
             dynamic_shared_bytes: 0,
             parameters: &[],
+            banks: None,
             recording: None,
         }
     }
@@ -277,6 +282,8 @@ pub struct Plan {
     pub extra_collect_cycles: u32,
     /// Lines of 128 bytes of a prefetch buffer beside each SM's L1.
     pub prefetch_buffer_lines: u32,
+    /// What scouts regenerate, if a technique needs them.
+    pub scouting: Scouting,
     /// Hooks that the technique requests; empty when its `prepare` is called.
     pub hooks: Hooks,
     micro_ops: Vec<(usize, MicroOp)>,
@@ -297,6 +304,7 @@ impl Plan {
             collectors: None,
             extra_collect_cycles: 0,
             prefetch_buffer_lines: 0,
+            scouting: Scouting::None,
             hooks: Hooks::default(),
             micro_ops: Vec::new(),
             inserted: Vec::new(),

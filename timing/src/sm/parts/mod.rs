@@ -20,6 +20,7 @@ mod mock;
 pub(super) mod observer;
 pub(super) mod prefetch_buffer;
 pub(super) mod scoreboard;
+pub(super) mod scouts;
 pub(super) mod second_level;
 mod sectored_cache;
 pub(super) mod small_caches;

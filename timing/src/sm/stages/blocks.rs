@@ -8,6 +8,7 @@ use crate::sm::parts::WarpSet;
 use crate::sm::parts::warps::WarpSlot;
 use crate::sm::parts::wheel::Event;
 use crate::source::{LaunchSource, SourceError, WarpStream};
+use crate::techniques::Scouting;
 
 impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Blocks that could be placed now.
@@ -67,6 +68,12 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             let used = self.residents.take_spare();
             let stream =
                 source.open(block, warp, used).map_err(|why| self.recording_error(block, warp, why))?;
+            if machine.plan.scouting != Scouting::None {
+                let values = machine.plan.scouting == Scouting::Values;
+                let used = self.scouts.take(index);
+                let scout = source.open_scout(block, warp, values, used);
+                self.scouts.place(index, scout.map_err(|why| self.recording_error(block, warp, why))?);
+            }
             let first = stream.peek();
             let threads = machine.launched_lanes(warp);
             let (stream, block_slot) = (Some(stream), slot as u8);

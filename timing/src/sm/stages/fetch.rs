@@ -89,8 +89,20 @@ impl<S: LaunchSource> Sm<'_, S> {
     }
 
     fn fetch_with<const TECHNIQUES: bool>(&mut self) {
-        let Sm { front, code, port, residents, techniques, effects, machine, observer, stats, now, .. } =
-            self;
+        let Sm {
+            front,
+            code,
+            port,
+            residents,
+            techniques,
+            effects,
+            machine,
+            observer,
+            stats,
+            now,
+            scouts,
+            ..
+        } = self;
         let machine: &Machine = machine;
         let mut neighbours = Neighbours::<_, TECHNIQUES> {
             now: *now,
@@ -99,7 +111,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             port,
             slots: &residents.slots,
             techniques,
-            at: At { cycle: *now, program: &machine.program, effects },
+            at: At { cycle: *now, program: &machine.program, effects, scouts: Some(scouts) },
             recorder: observer.recorder::<S>(),
         };
         front.run::<TECHNIQUES>(*now, &mut neighbours, &mut stats.counters);

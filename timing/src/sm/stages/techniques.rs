@@ -3,7 +3,7 @@
 use crate::sm::Sm;
 use crate::sm::parts::warps::WarpSlot;
 use crate::source::{LaunchSource, Row};
-use crate::techniques::{Answered, At, Hooks, RegisterWrite, Rewritten, Stack, WriteTo};
+use crate::techniques::{Answered, At, Hooks, RegisterWrite, Rewritten, Scouting, Stack, WriteTo};
 
 impl<'a, S: LaunchSource> Sm<'a, S> {
     /// The hooks that techniques request; none, at compile time, for a source without techniques.
@@ -18,8 +18,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         &mut self,
         call: impl FnOnce(&mut Stack, &mut At<'_>, &[WarpSlot<S::Warp<'a>>]) -> R,
     ) -> R {
-        let Sm { techniques, effects, machine, now, residents, .. } = self;
-        let at = &mut At { cycle: *now, program: &machine.program, effects };
+        let Sm { techniques, effects, machine, now, residents, scouts, .. } = self;
+        let at = &mut At { cycle: *now, program: &machine.program, effects, scouts: Some(scouts) };
         let result = call(techniques, at, &residents.slots);
         if !self.effects.is_empty() {
             self.carry_out_effects();
@@ -61,7 +61,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         how: Rewritten,
     ) {
         let Sm { residents, techniques, effects, now, machine, collectors, stats, .. } = self;
-        let mut at = At { cycle: *now, program: &machine.program, effects };
+        let mut at = At { cycle: *now, program: &machine.program, effects, scouts: None };
         let view = residents.slots[warp].view(warp);
         // A micro-operation may have registers that the program does not name.
         let row = |reg: u8| view.rows.get(usize::from(reg)).unwrap_or(&Row::ZERO);
@@ -89,7 +89,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             view.exec &= lanes;
         }
         let Sm { residents, techniques, effects, now, machine, .. } = self;
-        let mut at = At { cycle: *now, program: &machine.program, effects };
+        let mut at = At { cycle: *now, program: &machine.program, effects, scouts: None };
         // No later instruction has written these registers: the scoreboard holds it back.
         let rows = residents.slots[warp].rows();
         let results: Vec<RegisterWrite<'_>> = view
@@ -114,9 +114,20 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         if self.hooks().tick {
             self.ask(|techniques, at, _| techniques.tick(at));
         }
+        if self.machine.plan.scouting != Scouting::None {
+            self.check_scouts();
+        }
         if self.residents.unadmitted() != 0 {
             self.admit_warps();
         }
+    }
+
+    /// Ends the replay if a scout met damage in the recording.
+    fn check_scouts(&mut self) {
+        let Some((warp, why)) = self.scouts.take_failure() else { return };
+        let slot = &self.residents.slots[warp];
+        let error = self.recording_error(slot.block, slot.warp, why);
+        self.fail(error);
     }
 
     /// Notifies techniques of warps that have entered or left the active set.

@@ -133,7 +133,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             };
             RegisterWrite::new(reg, WriteTo::Bank(machine.banks.bank(warp, inst.written_as[i])), row)
         });
-        let mut at = At { cycle: *now, program: &machine.program, effects };
+        let mut at = At { cycle: *now, program: &machine.program, effects, scouts: None };
         let outcome =
             techniques.write_back(&mut at, &residents.slots[warp].view(warp), &view, &mut writes[..count]);
         for write in &writes[..count] {

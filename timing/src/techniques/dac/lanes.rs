@@ -1,0 +1,519 @@
+//! The affine warp's registers, as far as one warp of the batch is concerned, and its instructions on them.
+//!
+//! A register holds several tuples where lanes of the warp went different ways, each for some lanes (section 4.6); a
+//! predicate is a bit per lane. Values follow from indices, parameters and constants alone.
+
+use super::tuple::{Extents, Place, Tuple, Word};
+use crate::analysis::affine::{is_complement, is_sign_word, modulus};
+use crate::source::Row;
+use std::sync::Arc;
+use trace_format::isa::{Inst, Op, Operand, Pc, PredSrc, Reg, Sign, SpecialReg};
+use trace_format::semantics::{Banks, Code, Warp, execute};
+
+/// A kernel's code and constants, and a place to evaluate single instructions.
+#[derive(Clone, Debug)]
+pub(super) struct Evaluator {
+    insts: Arc<[Inst]>,
+    code: Arc<Code>,
+    banks: Arc<Banks>,
+    extents: Extents,
+    scratch: Warp,
+    parts: Vec<u32>,
+    /// Operations whose results no tuple holds.
+    pub expanded: u64,
+    /// Results of mod-type.
+    pub moduli: u64,
+    /// Greatest number of tuples of a register in a warp.
+    pub most_tuples: u64,
+}
+
+/// How a predicate computation is expanded (section 4.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Comparison {
+    /// Both operands are the same in all threads of a block.
+    #[default]
+    Scalar,
+    /// The first and the last lane agree.
+    Ends,
+    /// All lanes are compared.
+    All,
+}
+
+/// What the affine warp has for a warp of an instruction of its stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Event {
+    pub pc: u32,
+    /// Lanes in which it takes effect.
+    pub exec: u32,
+    /// Results, or the words of the address.
+    pub rows: [Row; 2],
+    /// Lanes in which its destination predicates are true.
+    pub preds: [u32; 2],
+    pub comparison: Comparison,
+}
+
+type Pieces = Vec<(u32, Word)>;
+
+/// An addition of lower words, whose carry a predicate holds.
+#[derive(Clone, Copy, Debug)]
+struct Carry {
+    terms: [Tuple; 3],
+    negated: [bool; 3],
+}
+
+impl Carry {
+    /// The carry out of a lane's words.
+    fn bit(&self, words: [u64; 3]) -> u32 {
+        let term = |(word, negated): (u64, bool)| {
+            if negated { u64::from(!(word as u32)) + 1 } else { u64::from(word as u32) }
+        };
+        (words.into_iter().zip(self.negated).map(term).sum::<u64>() >> 32 & 1) as u32
+    }
+}
+
+/// The registers for one warp.
+#[derive(Clone, Debug)]
+pub(super) struct Lanes {
+    pub place: Place,
+    regs: Vec<Pieces>,
+    preds: [u32; 8],
+    carries: [Vec<(u32, Carry)>; 8],
+}
+
+impl Evaluator {
+    pub(super) fn new(insts: &[Inst], code: Code, banks: Banks, extents: Extents) -> Evaluator {
+        let scratch = Warp::new(&code);
+        Evaluator {
+            insts: insts.into(),
+            code: Arc::new(code),
+            banks: Arc::new(banks),
+            extents,
+            scratch,
+            parts: Vec::new(),
+            expanded: 0,
+            moduli: 0,
+            most_tuples: 0,
+        }
+    }
+
+    /// An instruction, for faults.
+    #[cfg(test)]
+    pub(super) fn inst_mut(&mut self, pc: usize) -> &mut Inst {
+        &mut Arc::make_mut(&mut self.insts)[pc]
+    }
+
+    /// Predicates that an instruction writes, one bit each.
+    pub(super) fn predicates_of(&self, pc: u32) -> u8 {
+        self.insts[pc as usize].dst_preds().fold(0, |all, pred| all | 1 << (pred.0 & 7))
+    }
+
+    /// The operand as a literal or constant of one or two words.
+    fn constant(&self, inst: &Inst, i: usize) -> Option<u64> {
+        let two = inst.info().src_regs[i] >= 2;
+        match inst.src[i].operand {
+            Operand::None => Some(0),
+            Operand::Reg(reg) => reg.is_zero().then_some(0),
+            Operand::Imm(value) if two => {
+                let [low, high] = inst.op.literal_pair(value);
+                Some(u64::from(low) | u64::from(high) << 32)
+            }
+            Operand::Imm(value) => Some(u64::from(value)),
+            Operand::Const { bank, offset } => {
+                let low = u64::from(self.banks.word(bank, usize::from(offset)));
+                let high = if two { self.banks.word(bank, usize::from(offset) + 4) } else { 0 };
+                Some(low | u64::from(high) << 32)
+            }
+        }
+    }
+}
+
+impl Lanes {
+    /// A warp's registers before its first instruction.
+    pub(super) fn new(place: Place, registers: usize, threads: u32) -> Lanes {
+        let zero = || vec![(threads, Word::Low(Tuple::constant(0)))];
+        Lanes {
+            place,
+            regs: (0..registers).map(|_| zero()).collect(),
+            preds: [0, 0, 0, 0, 0, 0, 0, u32::MAX],
+            carries: Default::default(),
+        }
+    }
+
+    fn pieces(&self, reg: Reg) -> &[(u32, Word)] {
+        self.regs.get(reg.index()).map_or(&[], Vec::as_slice)
+    }
+
+    /// What all lanes of a mask hold.
+    fn piece(&self, reg: Reg, mask: u32) -> Option<&Word> {
+        self.pieces(reg).iter().find(|(lanes, _)| mask & !lanes == 0).map(|(_, word)| word)
+    }
+
+    /// A register's values.
+    fn row(&self, reg: Reg) -> Row {
+        let mut row = Row::ZERO;
+        for (lanes, word) in self.pieces(reg) {
+            crate::techniques::merge(&mut row, &word.expand(&self.place), *lanes);
+        }
+        row
+    }
+
+    fn write(&mut self, reg: Reg, mask: u32, word: Word, evaluator: &mut Evaluator) {
+        let Some(pieces) = self.regs.get_mut(reg.index()) else { return };
+        pieces.retain_mut(|(lanes, _)| {
+            *lanes &= !mask;
+            *lanes != 0
+        });
+        match pieces.iter_mut().find(|(_, held)| *held == word) {
+            Some((lanes, _)) => *lanes |= mask,
+            None => pieces.push((mask, word)),
+        }
+        evaluator.most_tuples = evaluator.most_tuples.max(pieces.len() as u64);
+    }
+
+    fn pred(&self, source: PredSrc) -> u32 {
+        let lanes = self.preds[usize::from(source.pred.0 & 7)];
+        if source.not { !lanes } else { lanes }
+    }
+
+    /// One word of an operand: a tuple whose lower word it is, not yet negated.
+    fn word(&self, evaluator: &Evaluator, inst: &Inst, i: usize, mask: u32) -> Option<Tuple> {
+        if let Some(value) = evaluator.constant(inst, i) {
+            return Some(Tuple::constant(value));
+        }
+        match self.piece(inst.src[i].as_reg()?, mask)? {
+            Word::Low(tuple) => Some(*tuple),
+            _ => None,
+        }
+    }
+
+    /// An operand of one word as it is.
+    fn held(&self, evaluator: &Evaluator, inst: &Inst, i: usize, mask: u32) -> Option<Word> {
+        match evaluator.constant(inst, i) {
+            Some(value) => Some(Word::Low(Tuple::constant(value & 0xFFFF_FFFF))),
+            None => self.piece(inst.src[i].as_reg()?, mask).cloned(),
+        }
+    }
+
+    /// An operand of two words.
+    fn pair(&self, evaluator: &Evaluator, inst: &Inst, i: usize, mask: u32) -> Option<Tuple> {
+        if let Some(value) = evaluator.constant(inst, i) {
+            return Some(Tuple::constant(value));
+        }
+        let first = inst.src[i].as_reg()?;
+        let Word::Low(low) = self.piece(first, mask)? else { return None };
+        self.piece(first.nth(1), mask)?.join(*low, &evaluator.extents)
+    }
+
+    /// The operand, negated as the instruction says.
+    fn signed(&self, evaluator: &Evaluator, inst: &Inst, i: usize, mask: u32) -> Option<Tuple> {
+        let word = self.word(evaluator, inst, i, mask)?;
+        Some(if inst.src[i].neg { word.negated() } else { word })
+    }
+
+    /// Parts of a mask in which every source has one tuple.
+    fn parts(&self, inst: &Inst, exec: u32, parts: &mut Vec<u32>) {
+        parts.clear();
+        parts.push(exec);
+        for reg in inst.src_regs() {
+            let pieces = self.pieces(reg);
+            if pieces.iter().any(|(lanes, _)| exec & !lanes == 0) {
+                continue;
+            }
+            let before = std::mem::take(parts);
+            let cut = before.iter().flat_map(|part| pieces.iter().map(move |(lanes, _)| part & lanes));
+            parts.extend(cut.filter(|part| *part != 0));
+        }
+        for pred in inst.src_preds() {
+            let carries = &self.carries[usize::from(pred.0 & 7)];
+            if carries.len() > 1 {
+                let before = std::mem::take(parts);
+                for part in before {
+                    let mut rest = part;
+                    for (lanes, _) in carries {
+                        if part & lanes != 0 {
+                            parts.push(part & lanes);
+                            rest &= !lanes;
+                        }
+                    }
+                    if rest != 0 {
+                        parts.push(rest);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Executes an instruction of the affine stream for this warp.
+    pub(super) fn step(&mut self, evaluator: &mut Evaluator, pc: u32, exec: u32) -> Event {
+        let insts = Arc::clone(&evaluator.insts);
+        let inst = &insts[pc as usize];
+        let mut event =
+            Event { pc, exec, rows: [Row::ZERO; 2], preds: [0; 2], comparison: Comparison::Scalar };
+        if inst.kind().is_memory() {
+            let span = inst.src_span(0).into_iter().flat_map(|span| span.iter().collect::<Vec<_>>());
+            for (row, reg) in event.rows.iter_mut().zip(span) {
+                *row = self.row(reg);
+            }
+            return event;
+        }
+        if inst.kind() != trace_format::isa::Kind::Pure {
+            return event;
+        }
+        if exec != 0 {
+            let mut parts = std::mem::take(&mut evaluator.parts);
+            self.parts(inst, exec, &mut parts);
+            if inst.dst_preds().next().is_some() && inst.dst_span().is_none() {
+                event.comparison = self.comparison(inst, &parts);
+            }
+            for part in &parts {
+                self.compute(evaluator, inst, pc, *part);
+            }
+            evaluator.parts = parts;
+        }
+        for (row, reg) in event.rows.iter_mut().zip(inst.dst_regs()) {
+            *row = self.row(reg);
+        }
+        for (bits, pred) in event.preds.iter_mut().zip(inst.dst_preds()) {
+            *bits = self.preds[usize::from(pred.0 & 7)];
+        }
+        if event.comparison == Comparison::Ends {
+            let mixed = inst.dst_preds().any(|pred| {
+                let bits = self.preds[usize::from(pred.0 & 7)] & exec;
+                bits != 0 && bits != exec
+            });
+            if mixed {
+                event.comparison = Comparison::All;
+            }
+        }
+        event
+    }
+
+    /// Whether a comparison's operands are the same in all threads of a block.
+    fn comparison(&self, inst: &Inst, parts: &[u32]) -> Comparison {
+        let of_block =
+            |reg: Reg| parts.len() == 1 && self.piece(reg, parts[0]).is_some_and(Word::is_of_block);
+        if inst.src_regs().all(of_block) { Comparison::Scalar } else { Comparison::Ends }
+    }
+
+    /// Executes an instruction in lanes in which every source has one tuple.
+    fn compute(&mut self, evaluator: &mut Evaluator, inst: &Inst, pc: u32, mask: u32) {
+        match inst.op {
+            Op::Sel {} => return self.select(evaluator, inst, pc, mask),
+            Op::Imnmx { sign, max } => {
+                let (Some(a), Some(b)) =
+                    (self.signed(evaluator, inst, 0, mask), self.signed(evaluator, inst, 1, mask))
+                else {
+                    return self.generic(evaluator, inst, pc, mask);
+                };
+                let (left, right) = (self.place.expand(&a), self.place.expand(&b));
+                let less = |lane: usize| match sign {
+                    Sign::S32 => (left[lane] as i32) < right[lane] as i32,
+                    Sign::U32 => (left[lane] as u32) < right[lane] as u32,
+                };
+                let lanes =
+                    (0..32).filter(|lane| less(*lane) != max.0).fold(0u32, |all, lane| all | 1 << lane);
+                self.choose(evaluator, inst.dst, mask, lanes, [Word::Low(a), Word::Low(b)]);
+                return;
+            }
+            Op::Iabs {} => {
+                let Some(a) = self.signed(evaluator, inst, 0, mask) else {
+                    return self.generic(evaluator, inst, pc, mask);
+                };
+                let values = self.place.expand(&a);
+                let lanes =
+                    (0..32).filter(|lane| values[*lane] as i32 >= 0).fold(0u32, |all, lane| all | 1 << lane);
+                self.choose(evaluator, inst.dst, mask, lanes, [Word::Low(a), Word::Low(a.negated())]);
+                return;
+            }
+            _ => {}
+        }
+        match self.linear(evaluator, inst, mask) {
+            Some((first, second)) => {
+                for (word, reg) in [Some(first), second].into_iter().flatten().zip(inst.dst_regs()) {
+                    if matches!(&word, Word::Low(tuple) | Word::High(tuple) if tuple.is_modulus()) {
+                        evaluator.moduli += 1;
+                    }
+                    self.write(reg, mask, word, evaluator);
+                }
+            }
+            None => self.generic(evaluator, inst, pc, mask),
+        }
+    }
+
+    /// One of two words in each lane.
+    fn choose(&mut self, evaluator: &mut Evaluator, reg: Reg, mask: u32, first: u32, words: [Word; 2]) {
+        let [one, other] = words;
+        if mask & first != 0 {
+            self.write(reg, mask & first, one, evaluator);
+        }
+        if mask & !first != 0 {
+            self.write(reg, mask & !first, other, evaluator);
+        }
+    }
+
+    fn select(&mut self, evaluator: &mut Evaluator, inst: &Inst, pc: u32, mask: u32) {
+        let first = self.pred(inst.psrc[0]);
+        let word = |i: usize| {
+            let held = self.held(evaluator, inst, i, mask)?;
+            match (inst.src[i].neg, held) {
+                (false, held) => Some(held),
+                (true, Word::Low(tuple)) => Some(Word::Low(tuple.negated())),
+                _ => None,
+            }
+        };
+        match (word(0), word(1)) {
+            (Some(one), Some(other)) => self.choose(evaluator, inst.dst, mask, first, [one, other]),
+            _ => self.generic(evaluator, inst, pc, mask),
+        }
+    }
+
+    /// Operations on tuples. Notes what a carry is of.
+    fn linear(&mut self, evaluator: &Evaluator, inst: &Inst, mask: u32) -> Option<(Word, Option<Word>)> {
+        let low = |tuple: Tuple| Some((Word::Low(tuple), None));
+        let one = |word: Word| Some((word, None));
+        let word = |i: usize| self.word(evaluator, inst, i, mask);
+        let signed = |i: usize| self.signed(evaluator, inst, i, mask);
+        match inst.op {
+            Op::Mov {} => one(self.held(evaluator, inst, 0, mask)?),
+            Op::S2r { sr } => low(Tuple::axis(axis(sr)?)),
+            Op::Iadd3 { x } if !x.0 => {
+                let sum = signed(0)?.plus(signed(1)?)?.plus(signed(2)?)?;
+                let terms = [word(0)?, word(1)?, word(2)?];
+                self.note_carry(inst, mask, Carry { terms, negated: inst.src.map(|src| src.neg) });
+                low(sum)
+            }
+            Op::Iadd3 { .. } => {
+                let of = self.carry(inst.psrc[0], mask)?.terms;
+                let mut sum = Tuple::constant(0);
+                for (i, low) in of.into_iter().enumerate() {
+                    let pair = self.held(evaluator, inst, i, mask)?.join(low, &evaluator.extents)?;
+                    sum = sum.plus(if inst.src[i].neg { pair.negated() } else { pair })?;
+                }
+                one(Word::high(sum))
+            }
+            Op::Imad {} => low(product(signed(0)?, signed(1)?)?.plus(signed(2)?)?),
+            Op::ImadWide { sign } => {
+                let wide = |i: usize| signed(i)?.widened(sign == Sign::S32, &evaluator.extents);
+                let sum = product(wide(0)?, wide(1)?)?.plus(self.pair(evaluator, inst, 2, mask)?)?;
+                Some((Word::Low(sum), Some(Word::high(sum))))
+            }
+            Op::Lea { shift } => {
+                let shifted = word(0)?.times(1 << (shift.0 & 31));
+                let terms = [shifted, word(1)?, Tuple::constant(0)];
+                let sum = signed(0)?.times(1 << (shift.0 & 31)).plus(signed(1)?)?;
+                self.note_carry(
+                    inst,
+                    mask,
+                    Carry { terms, negated: [inst.src[0].neg, inst.src[1].neg, false] },
+                );
+                low(sum)
+            }
+            Op::LeaHi { shift, x } if x.0 && !inst.src.iter().any(|src| src.neg) => {
+                let of = self.carry(inst.psrc[0], mask)?.terms;
+                let shifted = self.held(evaluator, inst, 2, mask)?.join(word(0)?, &evaluator.extents)?;
+                let added = self.held(evaluator, inst, 1, mask)?.join(of[1], &evaluator.extents)?;
+                one(Word::high(shifted.times(1 << (shift.0 & 31)).plus(added)?))
+            }
+            Op::ShfL { wide, wrap, high } if !wrap.0 => {
+                let count = word(1)?.as_constant()? as u32;
+                let factor = |limit: u32| if count < limit { 1u64 << count } else { 0 };
+                match (wide.0, high.0) {
+                    (false, false) => low(word(0)?.times(factor(32))),
+                    (true, false) => low(word(0)?.times(factor(64))),
+                    (_, true) if count < 32 => {
+                        let pair = self.held(evaluator, inst, 2, mask)?.join(word(0)?, &evaluator.extents)?;
+                        one(Word::high(pair.times(1 << count)))
+                    }
+                    _ => None,
+                }
+            }
+            Op::ShfR { .. } if is_sign_word(inst) => {
+                one(Word::high(word(2)?.widened(true, &evaluator.extents)?))
+            }
+            Op::Lop3 { .. } if inst.pdst[0].is_true() => match modulus(inst) {
+                Some((of, bits)) => low(word(of)?.modulo(bits)?),
+                None if is_complement(inst) => low(word(0)?.negated().plus(Tuple::constant(u64::MAX))?),
+                None => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn note_carry(&mut self, inst: &Inst, mask: u32, carry: Carry) {
+        let Some(pred) = inst.dst_preds().next() else { return };
+        let carries = &mut self.carries[usize::from(pred.0 & 7)];
+        forget(carries, mask);
+        carries.push((mask, carry));
+    }
+
+    fn carry(&self, source: PredSrc, mask: u32) -> Option<Carry> {
+        let held = self.carries[usize::from(source.pred.0 & 7)].iter().find(|(lanes, _)| mask & !lanes == 0);
+        held.filter(|_| !source.not).map(|(_, carry)| *carry)
+    }
+
+    /// Any other instruction: of scalars a single lane's result, otherwise its values lane by lane.
+    fn generic(&mut self, evaluator: &mut Evaluator, inst: &Inst, pc: u32, mask: u32) {
+        let mut scalar = !matches!(inst.op, Op::S2r { .. });
+        for reg in inst.src_regs() {
+            let word = self.piece(reg, mask);
+            scalar &= word.is_some_and(|word| word.as_constant().is_some());
+            let row = word.map_or(Row::ZERO, |word| word.expand(&self.place));
+            evaluator.scratch.write_row(u16::from(reg.0), &row, u32::MAX);
+        }
+        for pred in inst.src_preds() {
+            evaluator.scratch.write_pred(pred.0, self.materialized(pred.0), u32::MAX);
+        }
+        let code = Arc::clone(&evaluator.code);
+        execute(&code, code.inst(Pc(pc)), &mut evaluator.scratch, mask);
+        for pred in inst.dst_preds() {
+            let bits = evaluator.scratch.pred(pred.0) & mask;
+            let held = &mut self.preds[usize::from(pred.0 & 7)];
+            *held = *held & !mask | bits;
+            forget(&mut self.carries[usize::from(pred.0 & 7)], mask);
+        }
+        let lane = mask.trailing_zeros() as usize & 31;
+        for reg in inst.dst_regs() {
+            let row = *evaluator.scratch.row(u16::from(reg.0));
+            let word = if scalar {
+                Word::Low(Tuple::constant(u64::from(row.0[lane])))
+            } else {
+                evaluator.expanded += 1;
+                Word::Lanes(Box::new(row))
+            };
+            self.write(reg, mask, word, evaluator);
+        }
+    }
+
+    /// A predicate's bits, carries worked out.
+    fn materialized(&self, pred: u8) -> u32 {
+        let mut bits = self.preds[usize::from(pred & 7)];
+        for (lanes, of) in &self.carries[usize::from(pred & 7)] {
+            let rows = of.terms.map(|tuple| self.place.expand(&tuple));
+            let carry = |lane: usize| of.bit([rows[0][lane], rows[1][lane], rows[2][lane]]);
+            let carries = (0..32).fold(0u32, |all, lane| all | carry(lane) << lane);
+            bits = bits & !lanes | carries & lanes;
+        }
+        bits
+    }
+}
+
+/// The product, if one of the factors is a scalar.
+fn product(a: Tuple, b: Tuple) -> Option<Tuple> {
+    match (a.as_constant(), b.as_constant()) {
+        (Some(factor), _) => Some(b.times(factor)),
+        (_, Some(factor)) => Some(a.times(factor)),
+        _ => None,
+    }
+}
+
+fn forget(carries: &mut Vec<(u32, Carry)>, mask: u32) {
+    carries.retain_mut(|(lanes, _)| {
+        *lanes &= !mask;
+        *lanes != 0
+    });
+}
+
+fn axis(register: SpecialReg) -> Option<usize> {
+    use SpecialReg as S;
+    [S::TidX, S::TidY, S::TidZ, S::CtaidX, S::CtaidY, S::CtaidZ].iter().position(|known| *known == register)
+}

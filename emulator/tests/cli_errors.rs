@@ -104,6 +104,25 @@ fn files_that_are_no_ptx() {
 }
 
 #[test]
+fn files_of_other_kinds_are_told_where_they_belong() {
+    let folder = Folder::new().file("app.cu", "int x;").file("app.wtrace", "W").file("app.toml", COPY_TOML);
+    for command in ["run", "inspect", "disasm"] {
+        folder.emu(&[command, "app.cu"]).fails(&["cannot read app.cu", "CUDA source", "nvcc -ptx"]);
+        folder.emu(&[command, "app.wtrace"]).fails(&["cannot read app.wtrace", "timing replay"]);
+    }
+    folder.emu(&["disasm", "app.toml"]).fails(&["cannot read app.toml", "launch manifest"]);
+    // The manifest names app.ptx, which is not there.
+    folder.emu(&["run", "app.toml"]).fails(&["cannot read", "app.ptx"]);
+    let folder = folder.file("app.ptx", COPY);
+    folder.emu(&["run", "app.toml"]).succeeds();
+    folder.emu(&["record", "app.toml"]).succeeds();
+    assert!(std::fs::metadata(folder.path("app.wtrace")).unwrap().len() > 100);
+    folder
+        .emu(&["run", "app.toml", "--launch", "app.toml"])
+        .fails(&["cannot read app.toml", "launch manifest"]);
+}
+
+#[test]
 fn arguments_that_do_not_fit_the_kernel() {
     let with = |args: &str, told: &[&str]| {
         let toml = COPY_TOML.replace("[\"@a\", \"@b\"]", args);
@@ -142,7 +161,7 @@ fn unparsable_ptx_reports_every_error_with_its_line() {
     folder.emu(&["disasm", "app.ptx"]).fails(&["app.ptx:17:"]);
     let folder = Folder::new().file("app.toml", COPY_TOML);
     std::fs::write(folder.path("app.ptx"), [0x7F, b'E', b'L', b'F', 0xFF, 0xFE]).unwrap();
-    folder.emu(&["run", "app.ptx"]).fails(&["app.ptx", "not text"]);
+    folder.emu(&["run", "app.ptx"]).fails(&["cannot read app.ptx", "compiled program", "emu run -- PROGRAM"]);
     let folder = folder.file("app.ptx", &COPY.replace("mov.u32 %r3, %tid.x;", "frobnicate.u32 %r3, %r2;"));
     folder.emu(&["run", "app.ptx"]).fails(&["app.ptx:12:", "frobnicate"]);
 }

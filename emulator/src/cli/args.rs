@@ -105,7 +105,7 @@ impl Code {
 /// Flags shared by `emu run` and `emu record`.
 #[derive(Debug, Args)]
 pub(super) struct Run {
-    /// The PTX file.
+    /// The PTX file, with its launch manifest beside it, or a manifest ending in .toml that names its PTX file.
     #[arg(value_name = "APP.ptx", required_unless_present = "program", conflicts_with = "program")]
     pub ptx: Option<PathBuf>,
     /// A CUDA program (executable, script, interpreter) with its arguments.

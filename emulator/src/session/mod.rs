@@ -117,11 +117,15 @@ impl RunReport {
 }
 
 impl Session {
-    /// Reads, parses, lowers and loads a PTX file with its manifest.
+    /// Reads, parses, lowers and loads a PTX file with its manifest, or a manifest, whose name ends in `.toml`, with
+    /// the PTX file that it names.
     ///
     /// # Errors
     /// An error in either file, or a mismatch between them.
     pub fn open(ptx: &Path, setup: &Setup) -> Result<Session, SessionError> {
+        if setup.manifest.is_none() && ptx.extension().is_some_and(|extension| extension == "toml") {
+            return Session::open_manifest(ptx, setup);
+        }
         let module = LoadedModule::read(ptx)?;
         let path = setup.manifest.clone().unwrap_or_else(|| ptx.with_extension("toml"));
         let manifest = Manifest::load(&path, setup.size.as_deref(), &setup.overrides)?;

@@ -6,7 +6,7 @@
 //! on its side. A value that needs more bytes than its place has moves by the same process; one that needs fewer keeps its
 //! slices, or frees the upper ones with `shrink`.
 
-use super::Counts;
+use super::account::Counts;
 use super::packing::{SLICES, Slices, unpack, width_bytes};
 use super::physical::PhysicalFile;
 use crate::analysis::affinity::Affinity;

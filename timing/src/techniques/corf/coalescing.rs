@@ -1,8 +1,8 @@
 //! Reads of packed registers: each operand is found and compared, and two that can share a bank access do (CORF,
 //! section 2.6).
 
+use super::account::{Counts, Lost};
 use super::packing::{SLICES, Slices};
-use super::{Counts, Lost, Sharing};
 use crate::program::MAX_SRC;
 use crate::source::Row;
 use crate::techniques::{Cx, InstView, OperandRead, ReadFrom, Storage, ValueMismatch, WarpView};
@@ -42,6 +42,19 @@ pub(in crate::techniques) trait Places {
     fn are_partners(&self, a: u8, b: u8) -> bool;
     /// The bank of the renaming table in which a register's entry is.
     fn table_bank(&self, slot: usize, reg: u8) -> u8;
+}
+
+/// Reads that share an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sharing {
+    /// The hardware cannot share.
+    Never,
+    /// Of one physical register.
+    OneEntry,
+    /// Of slices in one bank that do not overlap.
+    OneBank,
+    /// Of any two registers whose values fit one register.
+    WhatFits,
 }
 
 /// Which reads share an access.

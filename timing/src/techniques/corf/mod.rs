@@ -11,6 +11,7 @@
 //! Every operand is looked up in the renaming table, in the bank of the architectural register; the lookup overlaps with the
 //! move to the collector, but waiting for a port of the table does not (section 2.6).
 
+pub(super) mod account;
 pub(super) mod allocator;
 pub(super) mod coalescing;
 pub(super) mod packing;
@@ -30,51 +31,12 @@ use super::{
 use crate::analysis::affinity::Affinity;
 use crate::analysis::alignment;
 use crate::analysis::release::Release;
+use account::Counts;
 use allocator::{Allocator, Buddies, Hints, Packing};
-use coalescing::Coalescing;
+use coalescing::{Coalescing, Sharing};
 use physical::{Allocation, PhysicalFile};
 use profile::Profile;
 use rename::Renaming;
-use warplab_technique::{causes, counts};
-
-counts! {
-    /// Counters of register files with a renaming table.
-    pub(crate) struct Counts {
-        /// Instructions with at least one coalesced register read.
-        coalesced_read_instructions;
-        /// Register reads that shared another read's bank access.
-        coalesced_register_reads;
-        /// Registers moved to another physical register because their width changed.
-        size_change_reallocations;
-        /// Allocations of a register while the other of its compiler-chosen pair had a physical register.
-        pair_allocations;
-        /// Pair allocations that were packed into the other register's physical register.
-        packed_pair_allocations;
-        /// Instructions with two or more source registers.
-        multi_source_instructions;
-        /// Width detections at writeback.
-        width_detections in "technique_logic";
-        /// Registers released because they were no longer live.
-        released_registers;
-        /// Sum over cycles of physical registers that held at least one register.
-        physical_register_cycles;
-        /// Sum over cycles of architectural registers of resident warps, which is the number of physical
-        /// registers without CORF.
-        architectural_register_cycles;
-    }
-}
-
-causes! {
-    /// Reasons for which an operand does not share a bank access with another operand of its instruction.
-    pub(super) enum Lost {
-        /// No other operand of the instruction shares its access, and the compiler did not want one to.
-        NoPartner = "no_partner";
-        /// The compiler wanted another operand to share its access, and the two do not fit into one physical register.
-        DoesNotFit = "pair_does_not_fit";
-        /// Coalescing is switched off.
-        Off = "mechanism_off";
-    }
-}
 
 /// What the compiler tells the allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,19 +59,6 @@ enum Weights {
     },
     /// A recorded launch: how often two registers were read together whose values fitted one register.
     Recorded(Profiled),
-}
-
-/// Reads that share an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sharing {
-    /// The hardware cannot share.
-    Never,
-    /// Of one physical register.
-    OneEntry,
-    /// Of slices in one bank that do not overlap.
-    OneBank,
-    /// Of any two registers whose values fit one register.
-    WhatFits,
 }
 
 /// What distinguishes the techniques.

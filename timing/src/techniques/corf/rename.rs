@@ -4,7 +4,7 @@
 //! A register is allocated by its first result, where [`Allocator`] puts it. Registers released by virtualization are
 //! marked, so that a later read of the lost value is detected.
 
-use super::Counts;
+use super::account::Counts;
 use super::allocator::{Allocator, Place};
 use super::coalescing::{Lookup, Mapping, Places};
 #[cfg(test)]

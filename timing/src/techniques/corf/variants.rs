@@ -1,8 +1,10 @@
 //! The techniques with a renaming table, and their parameters.
 
+use super::account::{Counts, Lost};
 use super::allocator::Packing;
+use super::coalescing::Sharing;
 use super::physical::Allocation;
-use super::{Corf, Counts, Lost, Settings, Sharing, Wanted, Weights};
+use super::{Corf, Settings, Wanted, Weights};
 use crate::techniques::{
     Claim, ParamInfo, Params as _, Profiled, Registration, StorageInfo, TechniqueInfo, params,
 };

@@ -9,7 +9,7 @@ use crate::banks::BankMap;
 use crate::config::GpuConfig;
 use crate::program::RegSet;
 use crate::source::Row;
-use crate::techniques::corf::Counts as PackedCounts;
+use crate::techniques::corf::account::Counts as PackedCounts;
 use crate::techniques::corf::allocator::{Allocator, Place};
 use crate::techniques::corf::coalescing::{self, Lookup, Places};
 use crate::techniques::corf::packing::pack;

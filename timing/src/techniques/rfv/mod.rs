@@ -241,7 +241,7 @@ impl Rfv {
         self.account(cx);
         // Free registers are marked in a bit vector beside the table.
         let renaming = self.renaming.as_mut().expect("prepared");
-        let released = renaming.release_all_but(warp.slot, &kept, &mut corf::Counts::default());
+        let released = renaming.release_all_but(warp.slot, &kept, &mut corf::account::Counts::default());
         self.counts.releases += u64::from(released);
         self.throttle.give_back(warp.block_slot, released);
     }
@@ -415,7 +415,7 @@ impl Technique for Rfv {
         let renaming = renaming.as_mut().expect("a technique is prepared before its hooks are called");
         let own = &mut warps[warp.slot];
         for write in writes.iter_mut().filter(|write| matches!(write.to, WriteTo::Bank(_))) {
-            let mut unused = corf::Counts::default();
+            let mut unused = corf::account::Counts::default();
             let written = renaming.write(warp.slot, write.reg, write.row(), inst.exec, &mut unused);
             table.write(cx.cycle, usize::from(renaming.allocator.file.home_bank(warp.slot, write.reg)));
             write.to = WriteTo::Bank(written.bank);

@@ -1,12 +1,12 @@
 //! Tests of LARF with the register files of CORF and CORF++.
 
-use super::super::packed::{CORF, CORF_PLUS};
+use super::super::joint::{CORF, CORF_PLUS, together_of};
 use super::*;
 use crate::techniques::{Catalogue, Technique};
 
 /// LARF with one of the two, whole or with a fault.
 fn joined(part: &str, config: &GpuConfig, fault: Option<Fault>) -> Box<dyn Technique> {
-    let larf = super::super::packed::together_of(part, config).expect("valid sections");
+    let larf = together_of(part, config).expect("valid sections");
     Box::new(Damaged { larf, fault })
 }
 

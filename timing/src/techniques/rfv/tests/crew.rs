@@ -136,7 +136,7 @@ fn seeded_faults_are_found_by_their_values() {
         found(|rfv, turn| {
             if turn == 40 {
                 let kept = RegSet::default();
-                rfv.renaming().release_all_but(2, &kept, &mut corf::Counts::default());
+                rfv.renaming().release_all_but(2, &kept, &mut corf::account::Counts::default());
             }
         }),
         "11: a release of another warp's registers"

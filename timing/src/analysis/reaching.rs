@@ -22,6 +22,11 @@ impl Var {
         Var(256 + (pred & 7) as u16)
     }
 
+    /// The register, if it is one.
+    pub(crate) const fn as_reg(self) -> Option<u8> {
+        if self.0 < 256 { Some(self.0 as u8) } else { None }
+    }
+
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }

@@ -9,7 +9,8 @@ pub(crate) struct Waits {
     pub memory: u64,
     /// At a barrier or a fence.
     pub synchronisation: u64,
-    /// For a technique; only if the policy [`replaces`](WarpPolicy::REPLACES_HELD) such warps.
+    /// For a technique that stalls their fetch, or their issue if the policy
+    /// [`replaces`](WarpPolicy::REPLACES_HELD) such warps.
     pub held: u64,
     /// Warps that have ended, and slots without a warp.
     pub ended: u64,

@@ -208,6 +208,17 @@ impl<'a> Front<'a> {
         self.held
     }
 
+    /// Warps whose fetch techniques stall and that have no instruction left, decoded or on its way.
+    #[must_use]
+    pub(crate) fn starved(&self) -> u64 {
+        let has_none = |warp: &usize| {
+            let warp = &self.warps[*warp];
+            warp.len == 0 && warp.decoding == 0
+        };
+        let empty = WarpSet(self.held & self.running & !self.decoded).filter(has_none);
+        empty.fold(0, |starved, warp| starved | 1 << warp)
+    }
+
     /// Warps that wait for an I-cache line.
     #[must_use]
     pub(crate) fn awaits_code(&self) -> u64 {

@@ -140,7 +140,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         Waits {
             memory: self.scoreboard.held_by_memory(),
             synchronisation: self.barriers.held() | self.load_store.fenced(),
-            held: self.held,
+            held: self.held | self.front.starved(),
             ended: !self.residents.live(),
         }
     }

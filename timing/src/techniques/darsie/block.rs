@@ -369,6 +369,12 @@ impl Block {
         self.opens_barrier()
     }
 
+    /// Whether a warp waits at a barrier with all of its lanes.
+    #[inline]
+    pub(super) fn is_whole_at_barrier(&self, warp: u32) -> bool {
+        self.whole_at_barrier >> warp & 1 != 0
+    }
+
     /// If every warp is at a barrier, those at the same one with all of their lanes are on the path again.
     pub(super) fn opens_barrier(&mut self) -> bool {
         if self.at_barrier == 0 || self.at_barrier & self.live != self.live {

@@ -5,8 +5,10 @@
 //! several definitions that reach a source, and of several sources, the weakest counts. Loads have the mark of their
 //! addresses. Where the sides of a branch meet, what they may have written is no stronger than the branch: warps that
 //! have gone different ways, or around a loop a different number of times, do not have the same there. In between the
-//! hardware sees to it that only warps on one path share.
+//! hardware sees to it that only warps on one path share. The paper's kernels have no functions: here instructions of
+//! functions that are not inlined stay unmarked, and what a function may write is a vector behind its calls.
 
+use crate::analysis::reaching::Callees;
 use crate::program::{Program, RegSet};
 use trace_format::isa::space::Space;
 use trace_format::isa::{BlockId, Flow, Inst, Kind, Lanes, MemOrder, Op, SpecialReg};
@@ -82,16 +84,30 @@ struct Written {
     predicates: u8,
 }
 
+/// What the functions of a kernel may write.
+fn written_by(functions: &Callees) -> Written {
+    let mut written = Written::default();
+    for var in &functions.writes {
+        match var.as_reg() {
+            Some(reg) => written.registers.insert(reg),
+            None => written.predicates |= 1 << (var.index() & 7),
+        }
+    }
+    written
+}
+
 /// The marks of a kernel's instructions.
 pub(super) fn marks(program: &Program) -> Vec<Marks> {
     let kernel = &program.kernel;
     let flow = kernel.flow();
+    let functions = Callees::of(kernel, &flow);
+    let by_functions = written_by(&functions);
     let meetings: Vec<Meeting> =
-        (0..flow.blocks().len() as u32).filter_map(|id| meeting(program, &flow, id)).collect();
+        (0..flow.blocks().len() as u32).filter_map(|id| meeting(program, &flow, &by_functions, id)).collect();
     // The mark of each meeting's branch. Marks only become weaker, so that this ends.
     let mut branches = vec![Mark::Definite; meetings.len()];
     loop {
-        let marks = with_branches(program, &flow, &meetings, &branches);
+        let marks = with_branches(program, &flow, &functions, &meetings, &branches);
         let found: Vec<Mark> = meetings.iter().map(|meeting| marks[meeting.branch as usize].guard).collect();
         if found == branches {
             return marks;
@@ -101,7 +117,7 @@ pub(super) fn marks(program: &Program) -> Vec<Marks> {
 }
 
 /// The meeting of the sides of the conditional branch that ends a block.
-fn meeting(program: &Program, flow: &Flow, block: u32) -> Option<Meeting> {
+fn meeting(program: &Program, flow: &Flow, by_functions: &Written, block: u32) -> Option<Meeting> {
     let block = BlockId(block);
     let branch = flow.block(block).end.0 - 1;
     let inst = &program.kernel.insts[branch as usize];
@@ -115,6 +131,10 @@ fn meeting(program: &Program, flow: &Flow, block: u32) -> Option<Meeting> {
         for inst in &program.kernel.insts[range.first.index()..range.end.index()] {
             inst.dst_regs().for_each(|reg| written.registers.insert(reg.0));
             inst.dst_preds().for_each(|pred| written.predicates |= 1 << (pred.0 & 7));
+            if inst.kind() == Kind::Call {
+                by_functions.registers.iter().for_each(|reg| written.registers.insert(reg));
+                written.predicates |= by_functions.predicates;
+            }
         }
     }
     Some(Meeting { branch, at, written })
@@ -135,13 +155,25 @@ fn controlled_by(flow: &Flow, branch: BlockId) -> Vec<BlockId> {
 }
 
 /// The marks of a kernel's instructions, if branches have these.
-fn with_branches(program: &Program, flow: &Flow, meetings: &[Meeting], branches: &[Mark]) -> Vec<Marks> {
+fn with_branches(
+    program: &Program,
+    flow: &Flow,
+    functions: &Callees,
+    meetings: &[Meeting],
+    branches: &[Mark],
+) -> Vec<Marks> {
     let kernel = &program.kernel;
+    let by_functions = written_by(functions);
+    let vector = Known {
+        registers: vec![Mark::Vector; program.registers_per_thread as usize],
+        predicates: [Mark::Vector; 8],
+    };
     let top = Known {
         registers: vec![Mark::Definite; program.registers_per_thread as usize],
         predicates: [Mark::Definite; 8],
     };
-    let mut before = vec![top; flow.blocks().len()];
+    let mut before: Vec<Known> =
+        functions.own.iter().map(|own| if *own { top.clone() } else { vector.clone() }).collect();
     let unmarked = Marks { results: Mark::Definite, guard: Mark::Definite };
     let mut marks = vec![unmarked; kernel.insts.len()];
     let mut work: Vec<u32> = (0..flow.blocks().len() as u32).rev().collect();
@@ -152,7 +184,14 @@ fn with_branches(program: &Program, flow: &Flow, meetings: &[Meeting], branches:
         }
         let range = flow.block(block);
         for pc in range.first.0..range.end.0 {
-            marks[pc as usize] = step(&kernel.insts[pc as usize], &mut known);
+            let inst = &kernel.insts[pc as usize];
+            marks[pc as usize] = step(inst, &mut known);
+            if !functions.own[block.0 as usize] {
+                marks[pc as usize].results = Mark::Vector;
+            }
+            if inst.kind() == Kind::Call {
+                known.weaken(&by_functions, Mark::Vector);
+            }
         }
         for next in flow.successors(block) {
             if before[next.0 as usize].meet(&known) && !work.contains(&next.0) {
@@ -286,6 +325,19 @@ mod tests {
         b.iadd(4, r(1), Src::RZ, Src::RZ).iadd(5, r(3), Src::RZ, Src::RZ);
         let marks = marks_of(&mut b);
         assert_eq!((marks[3], marks[7], marks[8]), (Definite, Vector, Definite));
+    }
+
+    #[test]
+    fn what_functions_write_is_a_vector_and_their_instructions_are_unmarked() {
+        let mut b = Builder::default();
+        let mut call = Inst::new(Op::Call {});
+        call.target = trace_format::isa::Pc(6);
+        b.special(0, SpecialReg::WarpId).mov(1, 5).push(call);
+        b.iadd(3, r(2), Src::RZ, Src::RZ).iadd(4, r(1), Src::RZ, Src::RZ).push(Inst::new(Op::Exit {}));
+        b.iadd(2, r(0), r(1), Src::RZ).iadd(5, r(1), Src::RZ, Src::RZ).push(Inst::new(Op::Ret {}));
+        let marks = marks_of(&mut b);
+        assert_eq!((marks[3], marks[4]), (Vector, Definite));
+        assert_eq!((marks[6], marks[7]), (Vector, Vector));
     }
 
     #[test]

@@ -203,6 +203,11 @@ struct Warp {
     ahead: u32,
     /// Whether it waits at a barrier of the block.
     at_barrier: bool,
+    /// Barriers of the block that were fetched and have not issued.
+    barriers_ahead: u32,
+    /// Marked instructions that it has fetched behind a barrier of the block while it was not on the path; it may be on
+    /// the path when the barrier opens.
+    beyond: Vec<u32>,
     /// The entry with which it leads an instruction that gathers the warps of the path.
     gathers: Option<u64>,
     coming: VecDeque<Coming>,
@@ -343,6 +348,16 @@ impl Darsie {
         }
     }
 
+    /// Whether a warp that is not on the path may be on it when it issues a marked instruction: it waits at a barrier of the
+    /// block with all its lanes, or is about to.
+    fn may_rejoin_behind(&self, slot: usize, pc: u32) -> bool {
+        let warp = &self.warps[slot];
+        let block = &self.blocks[warp.block_slot];
+        self.statics[pc as usize].marked
+            && block.whole >> warp.index & 1 != 0
+            && (warp.barriers_ahead > 0 || warp.at_barrier && block.is_whole_at_barrier(warp.index))
+    }
+
     /// Whether every warp of the path has come to an instruction that gathers them, or has passed it.
     fn is_open(&self, block_slot: usize, entry: &Entry) -> bool {
         let block = &self.blocks[block_slot];
@@ -425,7 +440,10 @@ impl Darsie {
         if self.statics[inst.pc as usize].ends_block {
             self.warps[slot].ahead = self.warps[slot].ahead.saturating_sub(1);
         }
-        self.warps[slot].at_barrier |= is_barrier;
+        if is_barrier {
+            self.warps[slot].at_barrier = true;
+            self.warps[slot].barriers_ahead = self.warps[slot].barriers_ahead.saturating_sub(1);
+        }
         let outcome = outcome(warp, inst);
         match inst.inst.inst.kind() {
             Kind::Branch if self.blocks[block_slot].released & bit != 0 => {
@@ -465,6 +483,9 @@ impl Darsie {
         for warp in self.warps.iter_mut().filter(|warp| warp.block_slot == block_slot) {
             warp.instances.fill(0);
             warp.at_barrier = false;
+            for pc in warp.beyond.drain(..) {
+                warp.instances[pc as usize] += 1;
+            }
         }
         self.counts.joined_path += 1;
     }
@@ -630,7 +651,8 @@ impl Technique for Darsie {
     fn start_warp(&mut self, _cx: &mut Cx<'_>, warp: &WarpView<'_>) {
         let own = &mut self.warps[warp.slot];
         (own.block_slot, own.index, own.ahead) = (warp.block_slot, warp.warp, 0);
-        (own.at_barrier, own.gathers) = (false, None);
+        (own.at_barrier, own.barriers_ahead, own.gathers) = (false, 0, None);
+        own.beyond.clear();
         own.shared.fill(None);
         own.own.fill(Row::ZERO);
         own.instances.fill(0);
@@ -667,10 +689,15 @@ impl Technique for Darsie {
     fn fetched(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>, pc: u32, skipped: bool) {
         let probe = self.probe(warp.slot, pc);
         self.warps[warp.slot].gathers = None;
-        let Static { ends_block, is_load, is_global, .. } = self.statics[pc as usize];
+        let Static { ends_block, is_load, is_global, is_block_barrier, .. } = self.statics[pc as usize];
         let Warp { block_slot, index, .. } = self.warps[warp.slot];
-        self.warps[warp.slot].ahead += u32::from(ends_block);
+        let own = &mut self.warps[warp.slot];
+        own.ahead += u32::from(ends_block);
+        own.barriers_ahead += u32::from(is_block_barrier);
         if !matches!(probe, Probe::Absent | Probe::Present) {
+            if self.may_rejoin_behind(warp.slot, pc) {
+                self.warps[warp.slot].beyond.push(pc);
+            }
             return;
         }
         self.skip_table.read(cx.cycle, block_slot);
@@ -713,7 +740,9 @@ impl Technique for Darsie {
 
     fn flushed(&mut self, _cx: &mut Cx<'_>, warp: &WarpView<'_>, _resume: Option<u32>) {
         self.discard(warp.slot);
-        self.warps[warp.slot].ahead = 0;
+        let own = &mut self.warps[warp.slot];
+        (own.ahead, own.barriers_ahead) = (0, 0);
+        own.beyond.clear();
     }
 
     fn issue(&self, _now: u64, warp: &WarpView<'_>, what: &Issuing<'_>) -> IssueVerdict {

@@ -312,3 +312,34 @@ fn two_level_scheduling_turns_to_others_when_a_technique_holds_the_active_set() 
         "{why}"
     );
 }
+
+#[test]
+fn two_level_scheduling_turns_to_others_when_a_technique_holds_the_fetch_of_the_active_set() {
+    let hand = warps(128);
+    // No warp fetches instruction 3 before all four have issued instruction 2.
+    let come = Arc::new(AtomicU64::new(0));
+    let seen = come.clone();
+    let toy = Toy {
+        fetch: Some(Arc::new(move |_, pc| match pc {
+            3 if seen.load(Ordering::Relaxed) < 4 => FetchVerdict::Stall(1),
+            _ => FetchVerdict::Fetch,
+        })),
+        issued: Some(Arc::new(move |_: &mut Cx<'_>, _: &WarpView<'_>, what: &Issuing<'_>| {
+            if let Issuing::Program(inst) = what
+                && inst.pc == 2
+            {
+                come.fetch_add(1, Ordering::Relaxed);
+            }
+        })),
+        ..toy(|hooks| {
+            hooks.fetch = true;
+            hooks.issue = true;
+            hooks.order = true;
+        })
+    };
+    let set = ["scheduler.policy=two_level", "scheduler.two_level_active_warps=1"];
+    let stats = run_on(&hand, &toy, &set).expect("the pending warps get their turn");
+    assert_eq!(stats.counters.warps, 4);
+    let noted = toy.noted();
+    assert!(noted.contains(&"warp 0 inactive".into()), "{noted:?}");
+}

@@ -120,6 +120,35 @@ fn warps_that_leave_the_majority_copy_what_they_share_and_come_back_at_a_barrier
     closes(&free);
 }
 
+/// In each turn of a loop warps below `leavers` leave out an instruction, and all meet at a barrier behind which they share.
+fn meetings(leavers: u32, trips: u32) -> Hand {
+    let mut b = Builder::default();
+    b.special(0, SpecialReg::WarpId).mov(1, 0);
+    let head = b.here();
+    let behind = b.here() + 3;
+    b.branch_below(0, leavers, behind).iadd(2, r(1), Src::imm(2), Src::RZ);
+    assert_eq!(b.here(), behind);
+    b.bar().mov(5, 9).iadd(6, r(5), r(1), Src::RZ).iadd(1, r(1), Src::imm(1), Src::RZ);
+    b.branch_below(1, trips, head);
+    Hand::new(b.exit(), 1, 160).with_block([16, 10, 1])
+}
+
+#[test]
+fn what_a_warp_has_fetched_behind_the_barrier_at_which_it_comes_back_counts_as_passed() {
+    // A leaver that waits at the barrier has fetched r5's instruction; the one that takes the last register gathers it.
+    for registers in 1..6 {
+        for entries in [1, 8] {
+            let set = [
+                format!("technique.darsie.registers={registers}"),
+                format!("technique.darsie.entries={entries}"),
+            ];
+            let stats = run(&meetings(2, 4), &set.each_ref().map(String::as_str));
+            assert_eq!(count(&stats, "left_path"), 2 * 4);
+            closes(&stats);
+        }
+    }
+}
+
 /// A loop of a few turns around redundant instructions.
 fn turns(trips: u32) -> Hand {
     let mut b = Builder::default();
@@ -237,14 +266,19 @@ proptest::proptest! {
         leavers in 0u32..5,
         trips in 1u32..6,
         cf_sync in proptest::prelude::any::<bool>(),
+        policy in 0usize..4,
     ) {
         let set = [
             format!("technique.darsie.registers={registers}"),
             format!("technique.darsie.entries={entries}"),
             format!("technique.darsie.cf_sync={cf_sync}"),
+            format!("scheduler.policy={}", ["lrr", "gto", "two_level", "swl"][policy]),
+            "scheduler.two_level_active_warps=2".to_owned(),
         ];
         let set = set.each_ref().map(String::as_str);
-        for hand in [paths(leavers), turns(trips), versions(trips), indices([8, 16, 1])] {
+        let hands =
+            [paths(leavers), meetings(leavers, trips), turns(trips), versions(trips), indices([8, 16, 1])];
+        for hand in hands {
             closes(&run(&hand, &set));
         }
     }

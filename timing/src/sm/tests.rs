@@ -394,3 +394,15 @@ fn a_result_waits_until_earlier_instructions_have_read_its_register() {
     assert_eq!(run(33, 1).result_bus_wait_cycles - run(50, 1).result_bus_wait_cycles, 1);
     assert_eq!(run(33, 2).result_bus_wait_cycles, run(50, 2).result_bus_wait_cycles);
 }
+
+#[test]
+fn lanes_that_compute_are_counted_by_unit() {
+    // Two warps of 48 threads: each instruction computes in 48 lanes; a guard that is false in every lane in none.
+    let mut b = Builder::default();
+    b.mov(1, 5).ffma(2, 1, 1, 1).below(1, 3).mov(3, 6).guarded();
+    let stats = Hand::new(b.exit(), 1, 48).run("gtx480", &small(&[]), &[]);
+    let c = &stats.counters;
+    assert_eq!((c.int_lanes, c.fp32_lanes), (2 * 48, 48));
+    assert_eq!((c.int_instructions, c.fp32_instructions), (2 * 3, 2));
+    assert_eq!((c.fp64_lanes, c.sfu_lanes, c.lanes()), (0, 0, 3 * 48));
+}

@@ -128,6 +128,14 @@ counters! {
     sfu_instructions in "sfu";
     /// Warp instructions executed by the load/store unit.
     ldst_instructions in "load_store_unit";
+    /// Lanes in which integer units computed, summed over instructions.
+    int_lanes in "int_unit";
+    /// Lanes in which FP32 units computed, summed over instructions.
+    fp32_lanes in "fp32_unit";
+    /// Lanes in which FP64 units computed, summed over instructions.
+    fp64_lanes in "fp64_unit";
+    /// Lanes in which special-function units computed, summed over instructions.
+    sfu_lanes in "sfu";
     /// Branches, barriers and other control instructions.
     control_instructions;
     /// Matrix products executed by tensor units.
@@ -270,4 +278,25 @@ of_units! {
     LdSt => ldst_instructions,
     Control => control_instructions,
     Tensor => tensor_instructions,
+}
+
+impl Counters {
+    /// Lanes in which arithmetic units computed; tensor units have no lanes.
+    #[must_use]
+    pub const fn lanes(&self) -> u64 {
+        self.int_lanes + self.fp32_lanes + self.fp64_lanes + self.sfu_lanes
+    }
+
+    /// Counts the lanes in which a unit of a class computes.
+    #[inline]
+    pub(crate) const fn count_lanes(&mut self, unit: Unit, lanes: u32) {
+        let counter = match unit {
+            Unit::Int => &mut self.int_lanes,
+            Unit::Fp32 => &mut self.fp32_lanes,
+            Unit::Fp64 => &mut self.fp64_lanes,
+            Unit::Sfu => &mut self.sfu_lanes,
+            Unit::LdSt | Unit::Control | Unit::Tensor => return,
+        };
+        *counter += lanes as u64;
+    }
 }

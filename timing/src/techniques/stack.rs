@@ -337,6 +337,13 @@ impl Stack {
         asked.fold(cycles, |cycles, m| m.technique.initiation(now, warp, inst, cycles)).max(1)
     }
 
+    /// Lanes in which the unit computes an instruction.
+    #[must_use]
+    pub fn lanes(&self, now: u64, warp: &WarpView<'_>, inst: &InstView<'_>, lanes: u32) -> u32 {
+        let asked = self.members.iter().filter(|member| member.hooks.execute);
+        asked.fold(lanes, |lanes, m| m.technique.lanes(now, warp, inst, lanes))
+    }
+
     /// The first technique that supplies the results of an instruction with all operands, and the cycles after which
     /// they are written.
     #[must_use]

@@ -26,6 +26,8 @@ pub struct MicroOp {
     pub latency_cycles: u32,
     /// Cycles before the unit takes the next instruction.
     pub initiation_cycles: u32,
+    /// Lanes in which it computes, for one that issues beside the warps; others compute in the lanes of their warp.
+    pub lanes: u32,
 }
 
 impl MicroOp {
@@ -41,8 +43,10 @@ impl MicroOp {
             unit: "control",
             latency_cycles: 1,
             initiation_cycles: 1,
+            lanes: 32,
         }
     }
+
     /// One that executes in a unit and takes a new instruction of that unit's every cycle.
     #[must_use]
     pub fn in_unit(name: &'static str, tag: u32, unit: &'static str, latency_cycles: u32) -> MicroOp {

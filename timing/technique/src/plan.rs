@@ -81,7 +81,7 @@ pub struct Hooks {
     pub served: bool,
     /// `collect`.
     pub collect: bool,
-    /// `initiation`, `reuse` and `dispatched`.
+    /// `initiation`, `lanes`, `reuse` and `dispatched`.
     pub execute: bool,
     /// `access`.
     pub access: bool,

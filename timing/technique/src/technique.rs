@@ -296,6 +296,12 @@ pub trait Technique: Fork + Send + Sync {
         cycles
     }
 
+    /// Lanes in which the unit computes an instruction, which cost energy; `lanes` is the value so far, at first the lanes
+    /// in which the instruction takes effect.
+    fn lanes(&self, _now: u64, _warp: &WarpView<'_>, _inst: &InstView<'_>, lanes: u32) -> u32 {
+        lanes
+    }
+
     /// Whether an instruction that has its operands need not execute: its results are then written after this many
     /// cycles, at least 1, and supplied through [`Technique::answered`]. Asked, until the instruction leaves its
     /// collector, of those that would execute in a unit.

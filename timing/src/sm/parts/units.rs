@@ -111,9 +111,12 @@ impl Units {
     }
 }
 
-/// Counts an executed instruction under its class.
-pub(crate) fn count(counters: &mut Counters, class: u8) {
-    *counters.of_unit_mut(Unit::ALL[usize::from(class)]) += 1;
+/// Counts an executed instruction, and the lanes in which it computes, under its class.
+#[inline]
+pub(crate) fn count(counters: &mut Counters, class: u8, lanes: u32) {
+    let unit = Unit::ALL[usize::from(class)];
+    *counters.of_unit_mut(unit) += 1;
+    counters.count_lanes(unit, lanes);
 }
 
 #[cfg(test)]

@@ -71,6 +71,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     fn execute(&mut self, slot: u16, warp: usize, asked: bool) -> bool {
         let inst = &self.machine.program.insts[self.flights[slot].pc as usize];
         let mut initiation = inst.initiation_cycles;
+        let mut lanes = self.flights[slot].exec.count_ones();
         if asked {
             let view = self.in_flight(slot);
             let warp_view = self.residents.slots[warp].view(warp);
@@ -82,11 +83,12 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 return true;
             }
             initiation = self.techniques.initiation(self.now, &warp_view, &view, initiation);
+            lanes = self.techniques.lanes(self.now, &warp_view, &view, lanes);
         }
         if !self.units.take(usize::from(inst.unit), warp, self.now, u64::from(initiation)) {
             return false;
         }
-        count(&mut self.stats.counters, inst.class);
+        count(&mut self.stats.counters, inst.class, lanes);
         self.wheel.at(self.now + u64::from(inst.latency_cycles), Event::Complete(slot));
         true
     }

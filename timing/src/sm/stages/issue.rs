@@ -292,12 +292,14 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     #[inline(never)]
     fn issue_companion(&mut self, scheduler: usize) -> bool {
         let Some(op) = self.techniques.companion(self.now, scheduler) else { return false };
-        let inst = &self.machine.program.insts[self.machine.micro_pc(op.verdict) as usize];
+        let pc = self.machine.micro_pc(op.verdict);
+        let inst = &self.machine.program.insts[pc as usize];
+        let lanes = self.machine.micro_at(pc).map_or(0, |(_, _, op)| op.lanes);
         let initiation = u64::from(inst.initiation_cycles);
         if !self.units.take(usize::from(inst.unit), scheduler, self.now, initiation) {
             return false;
         }
-        count(&mut self.stats.counters, inst.class);
+        count(&mut self.stats.counters, inst.class, lanes);
         self.stats.counters.companion_instructions += 1;
         self.last_issue = self.now;
         let done_at = self.now + u64::from(inst.latency_cycles);
@@ -618,7 +620,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let machine = self.machine;
         let inst = &machine.program.insts[pc as usize];
         self.units.take(usize::from(inst.unit), warp, self.now, u64::from(inst.initiation_cycles));
-        count(&mut self.stats.counters, CONTROL as u8);
+        count(&mut self.stats.counters, CONTROL as u8, 0);
         match inst.path {
             Path::Barrier => self.issue_barrier(warp, pc),
             Path::Fence => {

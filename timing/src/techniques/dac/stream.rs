@@ -15,6 +15,9 @@ use std::collections::VecDeque;
 use trace_format::isa::space::Space;
 use trace_format::isa::{Address, Kind, MemOrder, Unit};
 
+/// Words of a tuple, each of which a lane of the affine warp computes: a base and an offset for each dimension.
+const TUPLE_WORDS: u32 = 4;
+
 /// A warp of a block, as the affine warp sees it.
 #[derive(Clone, Debug)]
 struct Warp {
@@ -109,6 +112,7 @@ impl AffineWarp {
                         let unit = Unit::ALL[usize::from(timed.class)].name();
                         let mut op = MicroOp::in_unit("affine", 0, unit, timed.latency_cycles);
                         op.initiation_cycles = timed.initiation_cycles;
+                        op.lanes = TUPLE_WORDS;
                         let op = plan.micro_op(op);
                         made.push((key, op));
                         op

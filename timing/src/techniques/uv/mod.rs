@@ -538,6 +538,11 @@ impl Technique for Uv {
         if fast && inst.inst.path == Path::Alu && self.flight(inst).uniform { cycles.min(1) } else { cycles }
     }
 
+    fn lanes(&self, _now: u64, _warp: &WarpView<'_>, inst: &InstView<'_>, lanes: u32) -> u32 {
+        let once = self.settings.converts && self.flight(inst).uniform;
+        if once { lanes.min(1 + u32::from(self.settings.reliability)) } else { lanes }
+    }
+
     fn reuse(&self, _now: u64, warp: &WarpView<'_>, inst: &InstView<'_>) -> Option<u32> {
         let hit = matches!(self.find(warp, inst), Some(Lookup::Hit(_)));
         self.settings.reuse.filter(|_| hit).map(|reuse| reuse.hit_cycles)
@@ -582,12 +587,10 @@ impl Technique for Uv {
         }
         let lanes = u64::from(inst.exec.count_ones());
         self.counts.lane_operations += lanes;
-        let computed = match flight {
-            Flight { reused: true, .. } => 0,
-            Flight { uniform: true, .. } if self.settings.converts => {
-                lanes.min(1 + u64::from(self.settings.reliability))
-            }
-            _ => lanes,
+        let computed = if flight.reused {
+            0
+        } else {
+            u64::from(self.lanes(cx.cycle, warp, inst, inst.exec.count_ones()))
         };
         self.counts.lane_operations_removed += lanes - computed;
         let protected = flight.reused || (flight.uniform && self.settings.converts);

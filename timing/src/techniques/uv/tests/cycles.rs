@@ -34,7 +34,10 @@ fn a_unit_of_eight_lanes_accepts_uniform_instructions_every_cycle() {
             (0, 0),
             "{words}: all is uniform"
         );
+        let removed = uniform.of_techniques("lane_operations_removed");
+        assert_eq!(plain.counters.lanes() - uniform.counters.lanes(), removed, "{words}");
         let off = of(&[&key("mechanism=false")], &techniques);
+        assert_eq!(off.counters.lanes(), plain.counters.lanes(), "{words}");
         let accesses = |stats: &Stats| {
             let c = &stats.counters;
             (c.cycles, c.rf_reads, c.rf_writes, c.inserted_instructions, c.reused_instructions)

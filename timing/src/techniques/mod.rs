@@ -31,6 +31,7 @@ mod rfv;
 mod stack;
 #[cfg(test)]
 mod testing;
+mod throttle;
 mod unseen;
 pub(crate) mod uv;
 

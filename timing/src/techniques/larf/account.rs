@@ -23,12 +23,18 @@ counts! {
         evicted;
         /// Entries removed because a store, an atomic or a fence may have changed their memory.
         invalidated;
+        /// Blocks that began while the SM held as many as its registers suffice for without sharing.
+        additional_blocks;
+        /// Physical registers reserved for results, where blocks have more registers than the file.
+        reservations in "technique_logic";
         /// Strides computed for loads.
         strides_computed in "technique_logic";
         /// Registers shifted and merged.
         merges in "technique_logic";
         /// Sum over cycles of physical registers in use.
         physical_register_cycles;
+        /// Sum over cycles of physical registers that are reserved for results on their way.
+        reserved_register_cycles;
         /// Sum over cycles of registers that hold a value which is still read; without sharing each has a physical
         /// register.
         live_register_cycles;

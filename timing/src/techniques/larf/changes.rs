@@ -51,7 +51,7 @@ impl Larf {
         self.order.store(&changed);
     }
 
-    /// Writes a register, and removes the entry whose value that ends.
+    /// Writes a register, and removes the entry whose value that ends; none if the value has found no physical register.
     pub(super) fn write(
         &mut self,
         cx: &mut Cx<'_>,
@@ -59,7 +59,7 @@ impl Larf {
         reg: u8,
         row: &Row,
         exec: u32,
-    ) -> Physical {
+    ) -> Option<Physical> {
         let written = self.registers().write(warp, reg, row, exec);
         if let Some(bank) = written.copied_from {
             self.counts.copies += 1;
@@ -75,7 +75,11 @@ impl Larf {
     /// Releases registers that no lane reads after an instruction.
     pub(super) fn release(&mut self, cx: &Cx<'_>, warp: &WarpView<'_>, inst: &InstView<'_>) {
         let Some(deaths) = &mut self.deaths else { return };
-        let kept = deaths.kept(warp.slot, inst.pc, inst.active);
+        let mut kept = deaths.kept(warp.slot, inst.pc, inst.active);
+        let registers = self.registers.as_ref().expect("prepared");
+        if let Some(reservations) = &registers.reservations {
+            kept.insert_all(reservations.on_the_way(warp.slot));
+        }
         let mut ended = Vec::new();
         let released = self.registers().release_all_but(warp.slot, &kept, |at| ended.push(at));
         self.counts.released_registers += released;

@@ -5,7 +5,8 @@
 //! whatever pair or side the compiler wanted for its own register. How many slices a loaded value needs is known when it
 //! arrives, and so is its place; loads that share it wait for it anyway. What both could decide, both have to want: registers
 //! are released early with `technique.larf.release=last_read` and CORF's `virtualization`, and the renaming table, which is
-//! one, has the lesser of the two numbers of ports.
+//! one, has the lesser of the two numbers of ports. Further blocks are not admitted: how much of a physical register a result
+//! needs is not known when its instruction issues.
 
 use super::packed::{COUNTERS, LOSSES, Packed};
 use super::{INFO, Larf, Params, STORAGE};
@@ -81,6 +82,12 @@ pub(super) fn together_of(part: &str, config: &GpuConfig) -> Result<Larf, String
     let empty = toml::Table::new();
     let section = |name: &str| config.technique.get(name).unwrap_or(&empty);
     let larf = Larf::new(section("larf"))?;
+    if larf.params.space > 100 {
+        let space = larf.params.space;
+        return Err(format!(
+            "`technique.larf.space = {space}`: with `{part}` no further blocks are admitted; leave it at 100"
+        ));
+    }
     let (info, partner) = match part {
         "corf" => (&CORF_INFO, variants::corf(section(part))?),
         _ => (&PLUS_INFO, variants::corf_plus(section(part))?),

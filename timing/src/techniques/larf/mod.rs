@@ -4,11 +4,13 @@
 //! `vector` describes what a load accesses, `table` is the address mapping table, `registers` the mapping of
 //! registers with the number of sharers. `serving` looks loads up and enters them, `changes` ends entries, `order` keeps
 //! loads and stores apart that reach memory in another order than they issue, `accesses` tells what an instruction accesses.
-//! `packed` puts the registers into the register file of CORF.
+//! `admission` lets more blocks into the registers that sharing spares. `packed` puts the registers into the register file
+//! of CORF.
 //! Every operand is compared with the recorded register, and every shared value with the recorded result.
 
 mod accesses;
 mod account;
+mod admission;
 mod changes;
 pub(super) mod joint;
 mod order;
@@ -22,6 +24,7 @@ mod vector;
 
 use super::deaths::Deaths;
 use super::renaming_table;
+use super::throttle::Stall;
 use super::{
     AccessVerdict, Answered, Claim, Cx, InstView, IssueVerdict, Issuing, Launch, MemAccess, OperandRead,
     ParamValue, Params as _, Plan, ReadFrom, RegisterWrite, Registration, Shape, Storage, StorageInfo,
@@ -57,6 +60,9 @@ params! {
         /// When a register gives its physical register up: after its last read (section 5.5.1), or when it is written
         /// again or its warp ends.
         release: &'static str = "last_read", &["last_read", "overwrite"];
+        /// Registers that blocks are admitted to, in percent of the register file. With 100 an SM holds the blocks that it
+        /// holds without sharing; with more, blocks run in the registers that sharing spares (section 5.6.3).
+        space: u32 = 100, 100..=1600;
         /// Cycles of a lookup in the address mapping table.
         lookup_cycles: u32 = 1, 0..=64;
         /// Lookups in the address mapping table per cycle, and as many updates; the paper does not say how many.
@@ -65,10 +71,10 @@ params! {
         merge_cycles: u32 = 2, 0..=64;
         /// Lookups that a bank of the renaming table serves per cycle; results update it through a port of their own.
         table_ports: u32 = 2, 1..=64;
-        /// Whether loads share; without it only the hardware is there.
+        /// Whether loads share, and further blocks are admitted; without it only the hardware is there.
         mechanism: bool = true;
         /// Whether the table has no bound, a stride for each index, and lookups and merges that take no time, and whether
-        /// registers keep their values until they are written again.
+        /// registers keep their values until they are written again and never run out.
         ideal: bool = false;
     }
 }
@@ -82,9 +88,16 @@ const INFO: TechniqueInfo = TechniqueInfo::new(
     "loads of vectors that another warp's registers hold share these registers",
     "LARF (H. Asghari Esfeden's dissertation, chapter 5), sections 5.3 and 5.5",
 )
-.with_claims(&[Claim::RegisterMapping, Claim::ResultDestination, Claim::MemoryAccesses])
+.with_claims(&[
+    Claim::RegisterMapping,
+    Claim::ResultDestination,
+    Claim::MemoryAccesses,
+    Claim::Occupancy,
+    Claim::WaitingWarps,
+])
 .with_params(Params::declared)
 .with_counters(Counts::DECLARED)
+.with_stalls(Stall::DECLARED)
 .with_losses("a register that a load from global memory would write", Lost::DECLARED)
 .with_storage(STORAGE);
 
@@ -160,6 +173,9 @@ pub(crate) struct Larf {
     accounted: u64,
     resident_warps: u64,
     registers_per_warp: u64,
+    /// Blocks that an SM would hold without sharing, and holds.
+    own_blocks: u32,
+    resident_blocks: u32,
     further_bits: u64,
 }
 
@@ -188,6 +204,8 @@ impl Larf {
             accounted: 0,
             resident_warps: 0,
             registers_per_warp: 0,
+            own_blocks: 0,
+            resident_blocks: 0,
             further_bits: 0,
         })
     }
@@ -201,6 +219,9 @@ impl Larf {
         let passed = now - std::mem::replace(&mut self.accounted, now);
         if passed > 0 {
             let (physical, live) = self.registers().usage();
+            let reservations = self.registers().reservations.as_ref();
+            let reserved = reservations.map_or(0, |reservations| reservations.reserved());
+            self.counts.reserved_register_cycles += reserved * passed;
             self.counts.physical_register_cycles += physical * passed;
             self.counts.live_register_cycles += live * passed;
             self.counts.architectural_register_cycles +=
@@ -285,7 +306,11 @@ impl Technique for Larf {
             None => Layout::whole(config),
             Some(packed) => Layout::Packed(Box::new(packed.settings.compile(launch, plan)?)),
         };
-        self.registers = Some(Registers::new(config, program.registers_per_thread, layout));
+        let admission = self.admit(launch, plan)?;
+        let reserves = admission.reservations.is_some();
+        (self.own_blocks, self.resident_blocks) = (admission.own, 0);
+        let registers = program.registers_per_thread;
+        self.registers = Some(Registers::new(config, registers, layout, admission.reservations));
         let releases = self.packed.as_ref().is_none_or(|packed| packed.settings.releases);
         let last_read = self.params.release == "last_read" && releases;
         self.deaths = last_read.then(|| {
@@ -314,6 +339,11 @@ impl Technique for Larf {
             further = 32 + u64::from(physical * SLICE_BITS) + packed.settings.hint_bits();
             plan.extra_collect_cycles += packed.settings.renaming_cycles;
         }
+        if self.params.space > 100 {
+            // Whether a result has reserved a physical register.
+            table_bits += 1;
+            further += admission::further_bits(config);
+        }
         self.renaming = renaming_table::storage(config, table_bits, ports);
         self.further_bits = further;
         if self.params.mechanism || self.packed.is_some() {
@@ -324,16 +354,45 @@ impl Technique for Larf {
             let passes = |inst: &crate::program::TimedInst| {
                 inst.path == Path::Fence && passes_other_blocks(&inst.inst)
             };
-            plan.hooks.issue = program.insts.iter().any(passes);
+            plan.hooks.issue = reserves || program.insts.iter().any(passes);
         }
         Ok(())
+    }
+
+    fn start_block(&mut self, _cx: &mut Cx<'_>, _block_slot: usize, _block: u32) {
+        self.counts.additional_blocks += u64::from(self.resident_blocks >= self.own_blocks);
+        self.resident_blocks += 1;
+    }
+
+    fn end_block(&mut self, _cx: &mut Cx<'_>, _block_slot: usize) {
+        self.resident_blocks -= 1;
     }
 
     fn start_warp(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>) {
         self.account(cx.cycle);
         self.resident_warps += 1;
+        if let Some(reservations) = &mut self.registers().reservations {
+            reservations.start(warp.slot, warp.block_slot);
+        }
         if let Some(deaths) = &mut self.deaths {
             deaths.start(warp.slot);
+        }
+    }
+
+    /// An instruction waits for physical registers for its results.
+    fn issue(&self, _now: u64, warp: &WarpView<'_>, what: &Issuing<'_>) -> IssueVerdict {
+        let Issuing::Program(inst) = what else { return IssueVerdict::Issue };
+        let registers = self.registers.as_ref().expect("prepared");
+        let Some(reservations) = &registers.reservations else { return IssueVerdict::Issue };
+        if warp.effect(inst) == 0 {
+            return IssueVerdict::Issue;
+        }
+        match registers.wanted(warp.slot, inst.inst.destinations()) {
+            0 => IssueVerdict::Issue,
+            count => match reservations.may_reserve(warp.block_slot, count) {
+                Ok(()) => IssueVerdict::Issue,
+                Err(stall) => IssueVerdict::Stall(stall.index()),
+            },
         }
     }
 
@@ -346,6 +405,11 @@ impl Technique for Larf {
         }
         if inst.inst.path == Path::Fence && passes_other_blocks(&inst.inst.inst) {
             self.fenced |= 1 << warp.slot;
+        }
+        if self.registers().reservations.is_some() && warp.effect(inst) != 0 {
+            self.account(cx.cycle);
+            let reserved = self.registers().reserve(warp.slot, inst.inst.destinations());
+            self.counts.reservations += u64::from(reserved);
         }
     }
 
@@ -458,7 +522,8 @@ impl Technique for Larf {
         for write in writes.iter_mut().filter(|write| matches!(write.to, WriteTo::Bank(_))) {
             match fate {
                 Fate::Plain => {
-                    let physical = self.write(cx, warp, write.reg, write.row(), inst.exec);
+                    let written = self.write(cx, warp, write.reg, write.row(), inst.exec);
+                    let Some(physical) = written else { continue };
                     self.arrive(cx, warp, write.reg, physical);
                     write.to = WriteTo::Bank(self.registers().bank(physical));
                 }
@@ -488,6 +553,9 @@ impl Technique for Larf {
                 self.registers().loaded(physical, inst.id);
             }
         }
+        if let Some(reservations) = &mut self.registers().reservations {
+            inst.inst.destinations().iter().for_each(|reg| reservations.settle(warp.slot, *reg));
+        }
         Ok(())
     }
 
@@ -501,6 +569,13 @@ impl Technique for Larf {
 
     fn describe(&self) -> String {
         let (physical, live) = self.registers.as_ref().map_or((0, 0), Registers::usage);
-        format!("{} entries, {live} registers in {physical} physical registers", self.table.used())
+        let used = format!("{} entries, {live} registers in {physical} physical registers", self.table.used());
+        match self.registers.as_ref().and_then(|registers| registers.reservations.as_ref()) {
+            None => used,
+            Some(reservations) => {
+                let (free, held) = (reservations.throttle.free(), reservations.throttle.held());
+                format!("{used}, {free} of them free; held by block slots: {held:?}")
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! arrives: until then it has no place, or an older one.
 
 use super::super::WarpView;
+use super::admission::Reservations;
 use crate::banks::BankMap;
 use crate::config::GpuConfig;
 use crate::program::RegSet;
@@ -88,8 +89,8 @@ pub(super) enum Found {
 /// Effects of a write.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Written {
-    /// The register that takes the value.
-    pub(super) physical: Physical,
+    /// The register that takes the value; none if none is free, so that the value is lost.
+    pub(super) physical: Option<Physical>,
     /// Bank from which lanes that are not written were copied.
     pub(super) copied_from: Option<u8>,
     /// Entry of the table whose value this write ends.
@@ -105,6 +106,8 @@ pub(super) struct Registers {
     contents: Vec<Contents>,
     free: Vec<Physical>,
     layout: Layout,
+    /// Physical registers that results reserve, if blocks have more registers than the file.
+    pub(super) reservations: Option<Box<Reservations>>,
     /// Values, and registers that are mapped to them.
     in_use: u64,
     registers: u64,
@@ -112,7 +115,12 @@ pub(super) struct Registers {
 
 impl Registers {
     /// No register is mapped.
-    pub(super) fn new(config: &GpuConfig, per_warp: u32, layout: Layout) -> Registers {
+    pub(super) fn new(
+        config: &GpuConfig,
+        per_warp: u32,
+        layout: Layout,
+        reservations: Option<Box<Reservations>>,
+    ) -> Registers {
         let warps = config.sm.max_warps as usize;
         Registers {
             per_warp: per_warp as usize,
@@ -121,9 +129,41 @@ impl Registers {
             contents: Vec::new(),
             free: Vec::new(),
             layout,
+            reservations,
             in_use: 0,
             registers: 0,
         }
+    }
+
+    /// Physical registers that the results of an instruction have to reserve.
+    pub(super) fn wanted(&self, slot: usize, regs: &[u8]) -> u32 {
+        regs.iter().filter(|reg| !self.has_place(slot, **reg)).count() as u32
+    }
+
+    /// Whether the result of a register has a place: one that is reserved, or the register's own physical register, if no
+    /// other register can come to share that.
+    fn has_place(&self, slot: usize, reg: u8) -> bool {
+        let reserved = self.reservations.as_ref().is_none_or(|reservations| reservations.has(slot, reg));
+        let is_own = |physical: Physical| {
+            let contents = &self.contents[usize::from(physical)];
+            contents.sharers == 1 && contents.entry.is_none()
+        };
+        reserved || self.mappings[self.index(slot, reg)].physical.is_some_and(is_own)
+    }
+
+    /// Reserves places for the results of an instruction that has issued; returns the number of physical registers.
+    pub(super) fn reserve(&mut self, slot: usize, regs: &[u8]) -> u32 {
+        let mut reserved = 0;
+        for reg in regs {
+            let has_place = self.has_place(slot, *reg);
+            let Some(reservations) = &mut self.reservations else { return 0 };
+            reservations.send(slot, *reg);
+            if !has_place {
+                reservations.reserve(slot, *reg);
+                reserved += 1;
+            }
+        }
+        reserved
     }
 
     /// Physical registers in use, and registers that are mapped to them.
@@ -243,6 +283,9 @@ impl Registers {
         // The new sharers come first: a register may be mapped to one of the physical registers already.
         for physical in physical {
             self.contents[usize::from(*physical)].sharers += 1;
+            if let Some(reservations) = &mut self.reservations {
+                reservations.shared(slot, *physical);
+            }
         }
         let mut ended = Vec::new();
         for (reg, physical) in regs.iter().zip(physical) {
@@ -252,12 +295,16 @@ impl Registers {
             self.mappings[at] = Mapping { physical: Some(*physical), defined: lanes, lost };
             self.mapped[slot].insert(*reg);
             self.registers += 1;
+            if let Some(reservations) = &mut self.reservations {
+                reservations.give_back(slot, *reg);
+            }
         }
         ended
     }
 
     /// Writes a register in the lanes of `exec`. A physical register with other sharers keeps its value and the
-    /// writer takes a new one; otherwise the value of an entry that names it ends.
+    /// writer takes a new one; otherwise the value of an entry that names it ends. Where results reserve their physical
+    /// registers, one without a reservation overwrites the register's own.
     pub(super) fn write(&mut self, warp: &WarpView<'_>, reg: u8, row: &Row, exec: u32) -> Written {
         let (slot, at) = (warp.slot, self.index(warp.slot, reg));
         let mapping = self.mappings[at];
@@ -265,26 +312,39 @@ impl Registers {
         let mut space = Row::ZERO;
         let mut whole = mapping.physical.map_or(Row::ZERO, |physical| *self.row(physical, &mut space));
         merge(&mut whole, row, exec);
+        let has_new =
+            self.reservations.as_ref().is_none_or(|of| of.has(slot, reg) && self.in_use < of.physical().into());
         match mapping.physical {
-            Some(physical) if self.contents[usize::from(physical)].sharers == 1 => {
+            Some(physical) if self.contents[usize::from(physical)].sharers == 1 || !has_new => {
                 let contents = &mut self.contents[usize::from(physical)];
-                written.physical = physical;
+                written.physical = Some(physical);
                 written.ended = contents.entry.take();
                 (contents.row, contents.loading) = (whole, None);
                 contents.arriving = matches!(self.layout, Layout::Packed(_));
+                if let Some(reservations) = &mut self.reservations {
+                    reservations.overwritten(slot, reg, physical);
+                }
+            }
+            None if !has_new => {
+                self.mappings[at].lost |= exec;
+                return written;
             }
             shared => {
                 let others = mapping.defined & !exec;
                 written.copied_from =
                     shared.filter(|_| others & warp.threads != 0).map(|physical| self.bank(physical));
                 written.ended = self.unmap(slot, reg);
-                written.physical = self.allocate(slot, reg, whole);
+                let physical = self.allocate(slot, reg, whole);
+                if let Some(reservations) = &mut self.reservations {
+                    reservations.allocated(slot, reg, physical);
+                }
+                written.physical = Some(physical);
                 self.mapped[slot].insert(reg);
                 self.registers += 1;
             }
         }
         self.mappings[at] = Mapping {
-            physical: Some(written.physical),
+            physical: written.physical,
             defined: mapping.defined | exec,
             lost: mapping.lost & !exec,
         };
@@ -312,6 +372,9 @@ impl Registers {
     /// Releases all registers of a warp.
     pub(super) fn clear(&mut self, slot: usize, ended: impl FnMut(u32)) {
         self.release_all_but(slot, &RegSet::default(), ended);
+        if let Some(reservations) = &mut self.reservations {
+            reservations.end(slot);
+        }
         let first = slot * self.per_warp;
         self.mappings[first..first + self.per_warp].fill(Mapping::default());
     }
@@ -341,6 +404,9 @@ impl Registers {
         }
         self.in_use -= 1;
         self.free.push(physical);
+        if let Some(reservations) = &mut self.reservations {
+            reservations.freed(physical);
+        }
         entry
     }
 
@@ -374,6 +440,12 @@ impl Registers {
 
     fn index(&self, slot: usize, reg: u8) -> usize {
         slot * self.per_warp + usize::from(reg)
+    }
+
+    /// Whether a register has a physical register.
+    #[cfg(test)]
+    pub(super) fn is_mapped(&self, slot: usize, reg: u8) -> bool {
+        self.mappings[self.index(slot, reg)].physical.is_some()
     }
 
     /// Counts every physical register in use as one with a single sharer, until [`Registers::count_sharers`].
@@ -439,6 +511,7 @@ impl Registers {
         }
         assert_eq!(self.registers, sharers.iter().map(|sharers| u64::from(*sharers)).sum::<u64>());
         assert_eq!(self.in_use, sharers.iter().filter(|sharers| **sharers > 0).count() as u64);
+        self.reservations.iter().for_each(|reservations| reservations.verify(self.in_use));
         match &self.layout {
             Layout::Whole { in_bank, .. } => {
                 assert_eq!(self.in_use, in_bank.iter().map(|used| u64::from(*used)).sum::<u64>());

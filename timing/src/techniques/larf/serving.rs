@@ -190,7 +190,9 @@ impl Larf {
             inst.inst.destinations().iter().map(|reg| warp.rows[usize::from(*reg)]).collect();
         let mut physical = Vec::with_capacity(rows.len());
         for (reg, row) in inst.inst.destinations().iter().zip(&rows) {
-            physical.push(self.write(cx, warp, *reg, row, inst.exec));
+            // Without a place in the file, its registers are lost, and it is written back as any other.
+            let Some(written) = self.write(cx, warp, *reg, row, inst.exec) else { return };
+            physical.push(written);
         }
         let lines = lines(access.addresses, access.mask, access.bytes);
         let loaded = Box::new(Loaded { addresses: *access.addresses, rows });

@@ -1,6 +1,7 @@
 //! Tests of LARF: cycles computed by hand for each case of sharing, faults that comparisons must find, and random
 //! kernels whose loads read what stores have written.
 
+mod admission;
 mod damage;
 mod packed;
 

@@ -5,7 +5,7 @@
 //! `rf-virtualization` of the CORF chapter releases registers too, but an SM holds the blocks that it would hold anyway: there
 //! always is a free register, nothing waits, and what is saved is leakage. Here the registers of all blocks may exceed the
 //! file. A result's register is taken when its instruction issues; an instruction that finds none waits, or waits because
-//! the free ones are kept for a block that can finish with them ([`throttle`]). Releases are told by metadata
+//! the free ones are kept for a block that can finish with them ([`throttle`](super::throttle)). Releases are told by metadata
 //! instructions, which are fetched unless the release flag cache holds their flags ([`metadata`]).
 //!
 //! Renaming table, physical registers and the points at which registers die in diverged warps are those of
@@ -14,13 +14,13 @@
 mod metadata;
 #[cfg(test)]
 mod tests;
-mod throttle;
 
 use super::corf::allocator::{Allocator, Hints, Packing};
 use super::corf::coalescing::{Mapping, Places as _};
 use super::corf::physical::{Allocation, PhysicalFile};
 use super::corf::rename::Renaming;
 use super::deaths::Deaths;
+use super::throttle::{Stall, Throttle};
 use super::{
     Claim, Cx, Edge, InstView, IssueVerdict, Issuing, Launch, MicroId, MicroOp, OperandRead, ParamValue,
     Params as _, Plan, ReadFrom, RegisterWrite, Registration, Shape, Storage, StorageInfo, Technique,
@@ -32,9 +32,8 @@ use crate::occupancy::occupancy;
 use crate::program::{RegSet, TimedInst};
 use crate::source::Row;
 use metadata::FlagCache;
-use throttle::Throttle;
 use warplab_technique::declare::Cause;
-use warplab_technique::{causes, counts, params};
+use warplab_technique::{counts, params};
 
 params! {
     /// `[technique.rfv]`.
@@ -85,16 +84,6 @@ counts! {
         powered_register_cycles;
         /// Sum over cycles of architectural registers of resident warps.
         architectural_register_cycles;
-    }
-}
-
-causes! {
-    /// Why a warp waits.
-    pub(super) enum Stall {
-        /// No physical register is free for the instruction's result.
-        Full = "file_full";
-        /// The free registers are kept for a block that can finish with them.
-        Throttled = "kept_for_another_block";
     }
 }
 

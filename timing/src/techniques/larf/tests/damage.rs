@@ -49,6 +49,20 @@ pub(super) enum Fault {
     LostSlices,
     /// Two packed values have each other's place.
     SwappedPlaces,
+    /// A register that others share is overwritten, because its result has reserved no physical register.
+    TakenForOwn,
+    /// A register without a physical register has reserved none for its result.
+    NothingReserved,
+    /// Another warp's register has the reservation.
+    OtherWarpReserved,
+    /// A physical register is counted as free twice.
+    FreeTwice,
+    /// A result keeps its reservation.
+    KeptReservation,
+    /// No register is kept for a block that can finish.
+    Unthrottled,
+    /// A block's demand has no register beside those of its warps.
+    ShortDemand,
 }
 
 /// LARF, whole or with a fault.
@@ -61,6 +75,38 @@ pub(super) struct Damaged {
 impl Damaged {
     fn has(&self, fault: Fault) -> bool {
         self.fault == Some(fault)
+    }
+
+    /// Damages what the destinations of an issued instruction have reserved.
+    fn after_issue(&mut self, slot: usize, regs: &[u8]) {
+        let registers = self.larf.registers();
+        for reg in regs {
+            let is_mapped = registers.is_mapped(slot, *reg);
+            let Some(reservations) = &mut registers.reservations else { return };
+            if !reservations.has(slot, *reg) {
+                continue;
+            }
+            match self.fault {
+                Some(Fault::TakenForOwn) if is_mapped => reservations.give_back(slot, *reg),
+                Some(Fault::NothingReserved) if !is_mapped => reservations.give_back(slot, *reg),
+                Some(Fault::OtherWarpReserved) if !reservations.has(slot ^ 1, *reg) => {
+                    reservations.give_back(slot, *reg);
+                    reservations.reserve(slot ^ 1, *reg);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Damages an account of registers when an instruction has been written back.
+    fn after_write(&mut self, block_slot: usize) {
+        let Some(reservations) = &mut self.larf.registers().reservations else { return };
+        let throttle = &mut reservations.throttle;
+        match self.fault {
+            Some(Fault::FreeTwice) => throttle.free_lent(),
+            Some(Fault::KeptReservation) if throttle.free() > 0 => throttle.take(block_slot, 1),
+            _ => {}
+        }
     }
 
     /// Damages what an access has entered, or is answered with.
@@ -99,7 +145,34 @@ impl Technique for Damaged {
     }
 
     fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) -> Result<(), String> {
-        self.larf.prepare(launch, plan)
+        self.larf.prepare(launch, plan)?;
+        if let Some(reservations) = &mut self.larf.registers().reservations {
+            let warps = launch.threads_per_block().div_ceil(32);
+            match self.fault {
+                Some(Fault::Unthrottled) => reservations.throttle.set_demand(0),
+                Some(Fault::ShortDemand) => {
+                    reservations.throttle.set_demand(warps * launch.program.registers_per_thread);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn start_block(&mut self, cx: &mut Cx<'_>, block_slot: usize, block: u32) {
+        self.larf.start_block(cx, block_slot, block);
+    }
+
+    fn end_block(&mut self, cx: &mut Cx<'_>, block_slot: usize) {
+        self.larf.end_block(cx, block_slot);
+    }
+
+    fn issue(&self, now: u64, warp: &WarpView<'_>, what: &Issuing<'_>) -> IssueVerdict {
+        self.larf.issue(now, warp, what)
+    }
+
+    fn describe(&self) -> String {
+        self.larf.describe()
     }
 
     fn start_warp(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>) {
@@ -108,6 +181,9 @@ impl Technique for Damaged {
 
     fn issued(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>, what: &Issuing<'_>, verdict: IssueVerdict) {
         self.larf.issued(cx, warp, what, verdict);
+        if let Issuing::Program(inst) = what {
+            self.after_issue(warp.slot, inst.inst.destinations());
+        }
     }
 
     fn collect(
@@ -193,6 +269,7 @@ impl Technique for Damaged {
             Some(Fault::SwappedPlaces) => self.larf.registers().swap_places(),
             _ => {}
         }
+        self.after_write(warp.block_slot);
         if self.has(Fault::SharedWrite) {
             self.larf.registers().count_sharers();
         }

@@ -5,8 +5,22 @@
 //! registers suffice for what it does not hold of its demand. A result takes a register only if the state is safe
 //! afterwards. The block for which it is safe never waits for registers; when it ends, at least its demand is free, and
 //! all blocks of a kernel have the same demand, so that the state is safe for any other one.
+//!
+//! Blocks may share registers. A register that registers of several blocks are mapped to is held by none of them
+//! ([`Throttle::lend`]), until it is free or one block's own again. Lending takes a register from what its block holds, so
+//! that it keeps the state safe only where the borrower gives a register back for it.
 
-use super::Stall;
+use warplab_technique::causes;
+
+causes! {
+    /// Why a warp waits.
+    pub(super) enum Stall {
+        /// No physical register is free for the instruction's result.
+        Full = "file_full";
+        /// The free registers are kept for a block that can finish with them.
+        Throttled = "kept_for_another_block";
+    }
+}
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -50,9 +64,34 @@ impl Throttle {
         self.free += count;
     }
 
+    /// A register that a block holds is shared with another block: none of them holds it. The other one gives a register
+    /// back for it.
+    #[inline]
+    pub(super) fn lend(&mut self, block: usize) {
+        self.held[block] = self.held[block].checked_sub(1).expect("a block lends what it holds");
+    }
+
+    /// A register that no block holds is one block's own again.
+    #[inline]
+    pub(super) fn adopt(&mut self, block: usize) {
+        self.held[block] += 1;
+    }
+
+    /// A register that no block holds becomes free.
+    #[inline]
+    pub(super) fn free_lent(&mut self) {
+        self.free += 1;
+    }
+
     /// Free registers.
     pub(super) fn free(&self) -> u32 {
         self.free
+    }
+
+    /// Another demand, as a faulty throttle would have.
+    #[cfg(test)]
+    pub(super) fn set_demand(&mut self, demand: u32) {
+        self.demand = demand;
     }
 
     /// Registers that each block slot holds, for the watchdog's report.
@@ -101,27 +140,65 @@ mod tests {
                 } else if held + count <= demand && throttle.may_take(block, count).is_ok() {
                     throttle.take(block, count);
                 }
-                // Each block in turn takes one register at a time to its demand, and then ends.
-                let mut rest = throttle.clone();
-                let mut left = vec![0, 1, 2, 3];
-                while !left.is_empty() {
-                    let finishes = |block: &usize| {
-                        let mut trial = rest.clone();
-                        while trial.held()[*block] < demand {
-                            if trial.may_take(*block, 1).is_err() {
-                                return false;
-                            }
-                            trial.take(*block, 1);
-                        }
-                        true
-                    };
-                    let next = left.iter().position(finishes);
-                    prop_assert!(next.is_some(), "{:?}", rest);
-                    let block = left.remove(next.expect("asserted"));
-                    let held = rest.held()[block];
-                    rest.give_back(block, held);
-                }
+                prop_assert!(all_finish(&throttle), "{:?}", throttle);
             }
         }
+
+        /// The same where blocks share registers: a borrower gives the register back that it had taken for its result.
+        #[test]
+        fn some_block_can_always_finish_where_blocks_share(
+            demand in 1u32..20,
+            room in 0u32..40,
+            asked in prop::collection::vec((0usize..4, 0usize..4, 0u8..6), 1..300),
+        ) {
+            let mut throttle = Throttle::new(demand + room, demand, 4);
+            let mut lent = 0;
+            for (block, other, what) in asked {
+                let held = throttle.held()[block];
+                match what {
+                    0..=2 if held < demand && throttle.may_take(block, 1).is_ok() => throttle.take(block, 1),
+                    3 if block != other && held > 0 && throttle.held()[other] > 0 => {
+                        throttle.give_back(block, 1);
+                        throttle.lend(other);
+                        lent += 1;
+                    }
+                    4 if lent > 0 => {
+                        throttle.free_lent();
+                        lent -= 1;
+                    }
+                    5 if lent > 0 && held < demand => {
+                        throttle.adopt(block);
+                        lent -= 1;
+                    }
+                    _ => {}
+                }
+                prop_assert!(all_finish(&throttle), "{:?}", throttle);
+                let held: u32 = throttle.held().iter().sum();
+                prop_assert_eq!(throttle.free() + held + lent, demand + room);
+            }
+        }
+    }
+
+    /// Whether all blocks finish, one after the other: each takes one register at a time to its demand, and then ends.
+    fn all_finish(throttle: &Throttle) -> bool {
+        let mut rest = throttle.clone();
+        let mut left: Vec<usize> = (0..rest.held().len()).collect();
+        while !left.is_empty() {
+            let finishes = |block: &usize| {
+                let mut trial = rest.clone();
+                while trial.held()[*block] < trial.demand {
+                    if trial.may_take(*block, 1).is_err() {
+                        return false;
+                    }
+                    trial.take(*block, 1);
+                }
+                true
+            };
+            let Some(next) = left.iter().position(finishes) else { return false };
+            let block = left.remove(next);
+            let held = rest.held()[block];
+            rest.give_back(block, held);
+        }
+        true
     }
 }

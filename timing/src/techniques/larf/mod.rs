@@ -16,6 +16,7 @@ pub(super) mod joint;
 mod order;
 mod packed;
 mod registers;
+mod reservations;
 mod serving;
 mod table;
 #[cfg(test)]
@@ -38,6 +39,7 @@ use account::{Counts, Lost};
 use order::Order;
 use packed::{OfReads, Packed};
 use registers::{Layout, Physical, Registers};
+use reservations::Reservations;
 use table::{End, Found, Table};
 use trace_format::isa::Kind;
 use trace_format::isa::space::Space;
@@ -306,7 +308,8 @@ impl Technique for Larf {
             None => Layout::whole(config),
             Some(packed) => Layout::Packed(Box::new(packed.settings.compile(launch, plan)?)),
         };
-        let admission = self.admit(launch, plan)?;
+        let space = if self.params.mechanism { self.params.space } else { 100 };
+        let admission = admission::admit(launch, plan, space, self.params.ideal)?;
         let reserves = admission.reservations.is_some();
         (self.own_blocks, self.resident_blocks) = (admission.own, 0);
         let registers = program.registers_per_thread;
@@ -342,7 +345,7 @@ impl Technique for Larf {
         if self.params.space > 100 {
             // Whether a result has reserved a physical register.
             table_bits += 1;
-            further += admission::further_bits(config);
+            further += Reservations::bits(config);
         }
         self.renaming = renaming_table::storage(config, table_bits, ports);
         self.further_bits = further;
@@ -569,7 +572,8 @@ impl Technique for Larf {
 
     fn describe(&self) -> String {
         let (physical, live) = self.registers.as_ref().map_or((0, 0), Registers::usage);
-        let used = format!("{} entries, {live} registers in {physical} physical registers", self.table.used());
+        let used =
+            format!("{} entries, {live} registers in {physical} physical registers", self.table.used());
         match self.registers.as_ref().and_then(|registers| registers.reservations.as_ref()) {
             None => used,
             Some(reservations) => {

@@ -5,7 +5,7 @@
 //! arrives: until then it has no place, or an older one.
 
 use super::super::WarpView;
-use super::admission::Reservations;
+use super::reservations::Reservations;
 use crate::banks::BankMap;
 use crate::config::GpuConfig;
 use crate::program::RegSet;
@@ -284,7 +284,7 @@ impl Registers {
         for physical in physical {
             self.contents[usize::from(*physical)].sharers += 1;
             if let Some(reservations) = &mut self.reservations {
-                reservations.shared(slot, *physical);
+                reservations.shared(slot, usize::from(*physical));
             }
         }
         let mut ended = Vec::new();
@@ -312,8 +312,10 @@ impl Registers {
         let mut space = Row::ZERO;
         let mut whole = mapping.physical.map_or(Row::ZERO, |physical| *self.row(physical, &mut space));
         merge(&mut whole, row, exec);
-        let has_new =
-            self.reservations.as_ref().is_none_or(|of| of.has(slot, reg) && self.in_use < of.physical().into());
+        let has_new = self
+            .reservations
+            .as_ref()
+            .is_none_or(|of| of.has(slot, reg) && self.in_use < of.physical().into());
         match mapping.physical {
             Some(physical) if self.contents[usize::from(physical)].sharers == 1 || !has_new => {
                 let contents = &mut self.contents[usize::from(physical)];
@@ -322,7 +324,7 @@ impl Registers {
                 (contents.row, contents.loading) = (whole, None);
                 contents.arriving = matches!(self.layout, Layout::Packed(_));
                 if let Some(reservations) = &mut self.reservations {
-                    reservations.overwritten(slot, reg, physical);
+                    reservations.overwritten(slot, reg, usize::from(physical));
                 }
             }
             None if !has_new => {
@@ -336,7 +338,7 @@ impl Registers {
                 written.ended = self.unmap(slot, reg);
                 let physical = self.allocate(slot, reg, whole);
                 if let Some(reservations) = &mut self.reservations {
-                    reservations.allocated(slot, reg, physical);
+                    reservations.allocated(slot, reg, usize::from(physical));
                 }
                 written.physical = Some(physical);
                 self.mapped[slot].insert(reg);
@@ -405,7 +407,7 @@ impl Registers {
         self.in_use -= 1;
         self.free.push(physical);
         if let Some(reservations) = &mut self.reservations {
-            reservations.freed(physical);
+            reservations.freed(usize::from(physical));
         }
         entry
     }

@@ -111,7 +111,10 @@ fn without_its_mechanism_it_is_the_machine_without_it() {
     let off = run(&hand, &[&MANY[..], &[&file, "technique.larf.mechanism=false"]].concat());
     let plain = plain(&hand.clone().with_memory(), &[MANY[0], MANY[1], &file]);
     assert_eq!(off.of_techniques("additional_blocks"), 0);
-    assert_eq!((off.counters.cycles, off.counters.rf_reads), (plain.counters.cycles, plain.counters.rf_reads));
+    assert_eq!(
+        (off.counters.cycles, off.counters.rf_reads),
+        (plain.counters.cycles, plain.counters.rf_reads)
+    );
 }
 
 #[test]
@@ -146,15 +149,17 @@ fn packed_registers_admit_no_further_blocks() {
 #[test]
 fn storage_holds_owners_and_accounts() {
     let (hand, _) = peak(24, true, (1, 1));
-    let [without, with] = ["100", "200"].map(|space| {
-        run(&hand.clone().with_memory(), &[&format!("technique.larf.space={space}")])
-    });
+    let [without, with] = ["100", "200"]
+        .map(|space| run(&hand.clone().with_memory(), &[&format!("technique.larf.space={space}")]));
     assert_eq!(with.counters.cycles, without.counters.cycles);
     let cycles = with.counters.cycles as f64;
     // 700 cycles take a microsecond.
     let adds = |name: &str, bits: f64| {
         let added = with.of_techniques(name) - without.of_techniques(name);
-        assert!((added as f64 - bits * cycles * 1000.0 / (8.0 * 1024.0 * 700.0)).abs() <= 1.0, "{name}: {added}");
+        assert!(
+            (added as f64 - bits * cycles * 1000.0 / (8.0 * 1024.0 * 700.0)).abs() <= 1.0,
+            "{name}: {added}"
+        );
     };
     // 48 warps of 63 registers have a bit each; 1024 physical registers have one of 8 block slots or none in 4 bits, and
     // 9 counts have 11 bits.

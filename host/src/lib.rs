@@ -1,7 +1,8 @@
 //! Functions on the host system that all of Warplab's programs use.
 //!
 //! [`input`] reads files up to a bound. [`destination`] writes files that are complete or absent. [`limits`]
-//! computes the number of threads for which the process has memory, [`numbers`] parses ranges of numbers.
+//! computes the number of threads for which the process has memory, [`numbers`] parses ranges of numbers, and [`names`]
+//! finds what a mistyped name may mean.
 //!
 //! ```
 //! use std::io::Write as _;
@@ -18,4 +19,5 @@
 pub mod destination;
 pub mod input;
 pub mod limits;
+pub mod names;
 pub mod numbers;

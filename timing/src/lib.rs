@@ -29,6 +29,7 @@ pub mod explore;
 mod memory;
 pub mod observe;
 mod policy;
+pub mod provenance;
 pub use warplab_technique::{occupancy, program};
 pub mod replay;
 pub mod reports;

@@ -120,7 +120,12 @@ fn registers_that_the_gpu_does_not_have_are_named() {
         );
         let told = stderr(&limited);
         assert!(limited.status.success(), "{told}");
-        assert!(told.contains("increment has 6 registers per thread, gtx480 at most 5"), "{told}");
+        assert!(
+            told.contains(
+                "increment has 6 registers per thread, at most 5 on gtx480, sm.max_registers_per_thread 5;"
+            ),
+            "{told}"
+        );
         assert_eq!(stderr(&timing(&path, &[command, "increment.wtrace", "--config", "gtx480"])), "");
     }
     let few = ["increment.wtrace", "--config", "gtx480", "--set", "sm.max_registers_per_thread=5"];
@@ -128,7 +133,12 @@ fn registers_that_the_gpu_does_not_have_are_named() {
     timing(&path, &[&["report"], &few[..], &["--studies", "none", "-o", "report"]].concat());
     for file in ["replay.json", "report/index.html", "report/data.json"] {
         let text = std::fs::read_to_string(path.join(file)).expect("a file");
-        assert!(text.contains("increment has 6 registers per thread, gtx480 at most 5"), "{file}");
+        assert!(
+            text.contains(
+                "increment has 6 registers per thread, at most 5 on gtx480, sm.max_registers_per_thread 5;"
+            ),
+            "{file}"
+        );
     }
 }
 
@@ -186,7 +196,10 @@ fn results_are_the_same_at_any_number_of_threads_and_with_checksums() {
     assert_eq!(
         one,
         replayed(&path, &["--checked", "--tech", "corf,bow"]).as_object_mut().map_or(Value::Null, |object| {
-            object.insert("techniques".into(), one["techniques"].clone());
+            // The words stand in another order in the command.
+            for key in ["techniques", "produced_by"] {
+                object.insert(key.into(), one[key].clone());
+            }
             Value::Object(object.clone())
         })
     );
@@ -294,7 +307,7 @@ fn every_key_of_a_configuration_is_listed_with_its_meaning() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_exit_code_1() {
+fn what_is_wrong_is_named_with_exit_code_1_and_2_for_the_command_line() {
     let (_keep, path) = folder();
     let whole = std::fs::read(path.join("increment.wtrace")).expect("the trace");
     std::fs::write(path.join("short.wtrace"), &whole[..whole.len() / 2]).expect("a file");
@@ -302,17 +315,30 @@ fn what_is_wrong_is_named_with_exit_code_1() {
     std::fs::create_dir(path.join("folder")).expect("a folder");
     std::fs::write(path.join("mine.toml"), "base = \"gtx480\"\n[l1]\nwayz = 1\n").expect("a file");
     let without_values = Header { contents: Contents::Addresses, ..Header::default() };
+    std::fs::write(path.join("head.wtrace"), &whole[..whole.len().min(68)]).expect("a file");
     record_as(&path.join("paths.wtrace"), &WriterOptions::default().with_header(without_values));
     let trace = "increment.wtrace";
     let cases: &[(&[&str], &[&str])] = &[
         (&["replay"], &["required"]),
         (&["replay", "missing.wtrace"], &["missing.wtrace"]),
         (&["replay", "text.wtrace"], &["text.wtrace"]),
+        (&["replay", "head.wtrace"], &["head.wtrace", "no launch can be read", "emu record"]),
         (&["replay", trace, "--config", "gtx481"], &["gtx481", "titanx-pascal"]),
         (&["replay", trace, "--config", "mine.toml"], &["mine.toml:3", "l1.wayz"]),
         (&["replay", trace, "--set", "l1.ways=0"], &["l1.ways", "0 is refused"]),
         (&["replay", trace, "--set", "energy=watts"], &["watts", "corf-40nm"]),
-        (&["replay", trace, "--tech", "bwo"], &["bwo", "bow"]),
+        (&["replay", trace, "--tech", "bwo"], &["bwo", "did you mean `bow`?", "corf"]),
+        (&["replay", trace, "--config", "titanx-pascl"], &["did you mean `titanx-pascal`?"]),
+        (&["replay", trace, "--set", "sm.max_wraps=3"], &["sm.max_wraps", "did you mean `max_warps`?"]),
+        (
+            &["replay", trace, "--tech", "corf", "--set", "technique.bow.window=3"],
+            &["--set technique.bow.window=3", "`bow` is not switched on"],
+        ),
+        (&["replay", trace, "--interval", "100"], &["--series"]),
+        (
+            &["replay", trace, "--timeline", "t.json", "--window", "900000000-900000001"],
+            &["--window 900000000-900000001", "ends at cycle"],
+        ),
         (&["replay", trace, "--tech", "bow,bow"], &["bow", "twice"]),
         (
             &["replay", trace, "--set", "technique.bow.widnow=3", "--tech", "bow"],
@@ -353,7 +379,8 @@ fn what_is_wrong_is_named_with_exit_code_1() {
     for (arguments, parts) in cases {
         let output = timing(&path, arguments);
         let message = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {message}");
+        let code = if message.contains("try '--help'") { 2 } else { 1 };
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
         assert!(!message.contains("panicked"), "{arguments:?}: {message}");
         for part in *parts {
             assert!(message.contains(part), "{arguments:?} lacks {part}: {message}");
@@ -363,7 +390,15 @@ fn what_is_wrong_is_named_with_exit_code_1() {
     let mut names: Vec<_> =
         std::fs::read_dir(&path).expect("a folder").map(|file| file.expect("a file").file_name()).collect();
     names.sort();
-    let files = ["folder", "increment.wtrace", "mine.toml", "paths.wtrace", "short.wtrace", "text.wtrace"];
+    let files = [
+        "folder",
+        "head.wtrace",
+        "increment.wtrace",
+        "mine.toml",
+        "paths.wtrace",
+        "short.wtrace",
+        "text.wtrace",
+    ];
     assert_eq!(names, files);
     assert_eq!(std::fs::read(path.join("text.wtrace")).expect("a file"), b"not a trace");
 }
@@ -467,4 +502,58 @@ fn inputs_without_end_are_refused() {
     }
     let output = timing(&path, &["replay", "/dev/zero"]);
     assert!(stderr(&output).contains("not a Warplab trace"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_result_says_what_produced_it_and_is_produced_again() {
+    let (_keep, path) = folder();
+    let set = [
+        "--config",
+        "gtx480",
+        "--set",
+        "sm.max_blocks=4",
+        "--tech",
+        "bow",
+        "--set",
+        "technique.bow.window=2",
+    ];
+    let done = timing(
+        &path,
+        &[&["replay", "increment.wtrace"][..], &set, &["--json", "result.json", "--threads", "1"]].concat(),
+    );
+    assert!(done.status.success(), "{}", stderr(&done));
+    let read = || std::fs::read_to_string(path.join("result.json")).expect("a file");
+    let value: Value = serde_json::from_str(&read()).expect("JSON");
+    assert_eq!(value["config"], "gtx480, sm.max_blocks 4");
+    let by = &value["produced_by"];
+    let words: Vec<&str> =
+        by["command"].as_array().expect("a list").iter().filter_map(|word| word.as_str()).collect();
+    assert_eq!(words, [&["timing", "replay", "increment.wtrace"][..], &set].concat());
+    assert_eq!(by["machine"]["config"]["sm"]["max_blocks"], 4);
+    assert_eq!(by["machine"]["hash"].as_str().map(str::len), Some(16));
+    assert_eq!(
+        (by["traces"][0]["trace"].as_str(), by["traces"][0]["hash"].as_str().map(str::len)),
+        (Some("increment.wtrace"), Some(16))
+    );
+    let rerun = |more: &[&str]| timing(&path, &[&["rerun", "result.json"][..], more].concat());
+    let again = rerun(&[]);
+    let said = String::from_utf8_lossy(&again.stdout).into_owned();
+    assert!(again.status.success() && said.contains("the same again"), "{said}{}", stderr(&again));
+    // Another number in the result, another program, another trace.
+    let text = read();
+    let cycles = format!("\"cycles\": {}", value["cycles"]);
+    std::fs::write(path.join("result.json"), text.replacen(&cycles, "\"cycles\": 7", 1)).expect("a file");
+    let other = rerun(&[]);
+    assert_eq!(other.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&other.stdout).contains("cycles"), "{}", stderr(&other));
+    std::fs::write(path.join("result.json"), text.replace("\"version\": \"", "\"version\": \"9"))
+        .expect("a file");
+    assert!(stderr(&rerun(&[])).contains("this is"), "{}", stderr(&rerun(&[])));
+    assert!(rerun(&["--force"]).status.success());
+    std::fs::write(path.join("result.json"), &text).expect("a file");
+    let mut trace = std::fs::read(path.join("increment.wtrace")).expect("the trace");
+    trace.push(0);
+    std::fs::write(path.join("increment.wtrace"), trace).expect("a file");
+    assert!(stderr(&rerun(&[])).contains("another hash"), "{}", stderr(&rerun(&[])));
+    assert!(stderr(&timing(&path, &["rerun", "increment.wtrace"])).contains("increment.wtrace"));
 }

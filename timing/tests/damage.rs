@@ -35,7 +35,8 @@ enum Outcome {
 fn outcome(folder: &Path, name: &str, whole: &[Value]) -> Outcome {
     let (output, said) = replay(folder, name);
     if output.status.code() == Some(1) {
-        let place = ["at byte ", "kernel ", "damaged header", "not a Warplab trace", "trace format "];
+        let place =
+            ["at byte ", "up to byte ", "kernel ", "damaged header", "not a Warplab trace", "trace format "];
         let placed = said.contains(name) && place.iter().any(|place| said.contains(place));
         assert!(placed && output.stdout.is_empty(), "{name} is refused without a place: {said}");
         return Outcome::Refused;

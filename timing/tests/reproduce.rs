@@ -171,7 +171,7 @@ fn results_do_not_depend_on_threads_and_discarded_traces_are_gone() -> Outcome {
     let page = std::fs::read(place.path().join("out/index.html"))?;
     let four = place.reproduce(&["2", "3", "--threads", "4", "--cache", "other"]);
     // The option is given twice, which the command refuses.
-    assert_eq!(four?.status.code(), Some(1));
+    assert_eq!(four?.status.code(), Some(2));
     std::fs::remove_dir_all(place.path().join("cache"))?;
     let four = place.reproduce(&["2", "3", "--threads", "4"])?;
     assert_eq!(text(&one.stdout), text(&four.stdout));

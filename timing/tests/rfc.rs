@@ -127,7 +127,7 @@ fn bad_settings_are_refused_and_good_ones_compose() {
     assert_eq!(code, Some(0), "{table}");
     assert!(table.contains("rfc (ideal)"), "{table}");
     let (code, message) = with(&["--ideal"]);
-    assert_eq!(code, Some(1), "{message}");
+    assert_eq!(code, Some(2), "{message}");
     assert!(message.contains("--tech"), "{message}");
     let (code, message) = with(&["--tech", "null", "--ideal"]);
     assert_eq!(code, Some(1), "{message}");

@@ -87,5 +87,11 @@ pub fn find(list: &'static [Builtin], name: &str) -> Option<&'static Builtin> {
 /// Names in `list`, separated by commas, for messages.
 #[must_use]
 pub fn names(list: &[Builtin]) -> String {
-    list.iter().map(|builtin| builtin.name).collect::<Vec<_>>().join(", ")
+    self::list(list).join(", ")
+}
+
+/// Names of some files.
+#[must_use]
+pub fn list(list: &[Builtin]) -> Vec<&'static str> {
+    list.iter().map(|builtin| builtin.name).collect()
 }

@@ -3,12 +3,13 @@
 use super::compare::threshold;
 use super::error::CliError;
 use super::output;
-use crate::config::load;
+use crate::config::{GpuConfig, load};
 use crate::correlate::matching::{Rename, renames};
 use crate::correlate::metrics::{Kind, METRICS, Machine, Metric, metric};
 use crate::correlate::reference::{self, Reference};
 use crate::correlate::results::{self, Launch};
 use crate::correlate::{Correlation, correlate, page};
+use crate::provenance::{KEY, Provenance};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -79,7 +80,7 @@ pub(super) struct Arguments {
     html: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CliError> {
+pub(super) fn run(arguments: &Arguments, command: &[String]) -> Result<ExitCode, CliError> {
     let outputs = [&arguments.json, &arguments.csv, &arguments.html].map(Option::as_deref);
     outputs.iter().try_for_each(|path| output::check(*path))?;
     let names =
@@ -107,7 +108,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CliError> {
     }
     let found = correlate(&ours, before.as_deref(), &reference, &names)
         .map_err(|why| format!("{}: {why}", arguments.reference.display()))?;
-    write(arguments, &found, &files, outputs.iter().any(|path| output::is_stdout(*path)))?;
+    write(arguments, &found, &files, outputs.iter().any(|path| output::is_stdout(*path)), command)?;
     verdict(arguments, &found)
 }
 
@@ -194,6 +195,9 @@ fn machine(arguments: &Arguments, files: &[File]) -> Result<Option<Machine>, Cli
     }
     match (&arguments.config, named.first()) {
         (Some(name), _) => Ok(Some(Machine::of(&load(name, &arguments.set)?.config))),
+        (None, Some(_)) if arguments.set.is_empty() && files.iter().any(|file| recorded(file).is_some()) => {
+            Ok(files.iter().find_map(recorded).map(|config| Machine::of(&config)))
+        }
         (None, Some(name)) => match load(name, &arguments.set) {
             Ok(loaded) => Ok(Some(Machine::of(&loaded.config))),
             Err(why) if !arguments.set.is_empty() => Err(why.into()),
@@ -206,6 +210,14 @@ fn machine(arguments: &Arguments, files: &[File]) -> Result<Option<Machine>, Cli
             }
         },
         (None, None) => Ok(None),
+    }
+}
+
+/// All values of the machine, if the result has them.
+fn recorded(file: &File) -> Option<GpuConfig> {
+    match file {
+        File::Result(_, value) => serde_json::from_value(value[KEY]["machine"]["config"].clone()).ok(),
+        File::Table(..) => None,
     }
 }
 
@@ -251,6 +263,7 @@ fn write(
     found: &Correlation,
     files: &[File],
     to_stdout: bool,
+    command: &[String],
 ) -> Result<(), CliError> {
     let configuration = files.iter().find_map(configuration);
     if !to_stdout {
@@ -267,6 +280,7 @@ fn write(
         let mut value = found.to_json();
         value["reference"] = json!(arguments.reference.display().to_string());
         value["config"] = json!(configuration);
+        value[KEY] = Provenance::new(command).to_json();
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     if let Some(path) = &arguments.csv {

@@ -5,7 +5,10 @@ use super::left_out::LeftOut;
 use super::output;
 use super::progress::{LateBar, time_left};
 use super::shared::{ReplayArguments, words};
+use super::unused::refuse_parameters;
+use crate::config::load;
 use crate::explore::{self, Explored, Space, Vary};
+use crate::provenance::{KEY, Provenance};
 use crate::reports::unique_labels;
 use crate::techniques::Catalogue;
 use clap::Args;
@@ -47,7 +50,7 @@ pub(super) struct Arguments {
     json: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
+pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Result<(), CliError> {
     let replayed = &arguments.replayed;
     let vary = arguments.vary.iter().map(|text| Vary::parse(text)).collect::<Result<Vec<_>, _>>()?;
     let space = Space {
@@ -55,6 +58,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
         pairs: arguments.pairs,
         vary,
     };
+    refuse_parameters(&replayed.set, &space.techniques.concat())?;
     let points = space.points(&replayed.config, &replayed.set, catalogue)?;
     let selection = replayed.selection()?;
     output::check(arguments.json.as_deref())?;
@@ -64,6 +68,8 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
     for (path, label) in arguments.traces.iter().zip(unique_labels(&arguments.traces)) {
         traces.extend(left_out.unless(path, output::open_trace(path))?.map(|trace| (label, trace)));
     }
+    let mut provenance = Provenance::new(command).on(&load(&replayed.config, &replayed.set)?, &replayed.set);
+    traces.iter().try_for_each(|(_, trace)| provenance.add(trace))?;
     let bar = LateBar::new(format!("{} points", points.len()));
     let started = Instant::now();
     let progress = |done: usize, of: usize| {
@@ -91,6 +97,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
         let mut value = to_json(&explored, &labels);
         value["config"] = json!(replayed.config);
         left_out.add_to(&mut value);
+        value[KEY] = provenance.to_json();
         output::write_file(path, &(serde_json::to_string_pretty(&value)? + "\n"))?;
     }
     let mut failed = 0;

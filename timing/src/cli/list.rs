@@ -10,6 +10,7 @@ use crate::studies;
 use crate::techniques::{Catalogue, ParamInfo};
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
+use warplab_host::names;
 
 /// Arguments of `timing list`.
 #[derive(Args, Debug)]
@@ -111,14 +112,9 @@ fn parameter(row: &ParamInfo) -> Vec<String> {
 /// Description of a technique.
 fn technique(name: &str, catalogue: &Catalogue) -> Result<String, CliError> {
     let info = catalogue.info(name).ok_or_else(|| {
-        let known: Vec<&str> = catalogue.rows().map(|row| row.info.name).collect();
-        let policies: Vec<String> =
-            crate::policy::KINDS.iter().map(|kind| crate::policy::names(kind.2)).collect();
-        CliError(format!(
-            "unknown technique or policy `{name}`; known are {}, {}",
-            known.join(", "),
-            policies.join(", ")
-        ))
+        let policies = crate::policy::KINDS.iter().flat_map(|kind| kind.2).map(|row| row.info.name);
+        let known: Vec<&str> = catalogue.rows().map(|row| row.info.name).chain(policies).collect();
+        CliError(names::unknown("technique or policy", name, &known))
     })?;
     let claims: Vec<String> = info.claims.iter().map(ToString::to_string).collect();
     let mut text = format!("{name}: {}\n{}\n", info.summary, info.paper);

@@ -1,6 +1,6 @@
 //! The command line of `timing`: arguments, progress, tables and files. It contains no model code.
 //!
-//! Errors go to stderr with exit code 1, whether in the arguments or in the work.
+//! Errors go to stderr: of the command line with exit code 2, of the work with exit code 1.
 
 mod compare;
 mod config;
@@ -14,8 +14,10 @@ mod progress;
 mod replay;
 mod report;
 mod reproduce;
+mod rerun;
 mod shared;
 mod study;
+mod unused;
 mod views;
 mod why;
 mod workloads;
@@ -28,7 +30,7 @@ use std::process::ExitCode;
 
 /// Replays recorded CUDA kernels on GPU models.
 #[derive(Debug, Parser)]
-#[command(name = "timing", version, about, arg_required_else_help = true)]
+#[command(name = "timing", version = crate::provenance::VERSION, about, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -51,6 +53,8 @@ enum Command {
     Reproduce(reproduce::Arguments),
     /// Compares two JSON results.
     Compare(compare::Arguments),
+    /// Produces a JSON result again from its description, and compares the two.
+    Rerun(rerun::Arguments),
     /// Correlates replays with hardware: profiles of Nsight Compute and nvprof, or tables of published figures.
     Correlate(correlate::Arguments),
     /// Lists techniques, studies, configurations and energy tables, or explains the counters.
@@ -82,25 +86,29 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
             return ExitCode::FAILURE;
         }
     };
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
+    let command: Vec<String> = std::iter::once("timing".to_owned()).chain(words.skip(1)).collect();
     let parsed = match Arguments::try_parse_from(arguments) {
         Ok(parsed) => parsed,
         Err(error) => {
             let asked = !error.use_stderr();
             // If the message itself cannot be printed, there is no other output.
             drop(error.print());
-            return if asked { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+            return if asked { ExitCode::SUCCESS } else { ExitCode::from(2) };
         }
     };
     let done = |outcome: Result<(), CliError>| outcome.map(|()| ExitCode::SUCCESS);
     let outcome = warplab_host::limits::check().map_err(CliError).and_then(|()| match &parsed.command {
-        Command::Replay(arguments) => done(replay::run(arguments, &catalogue)),
-        Command::Why(arguments) => done(why::run(arguments, &catalogue)),
-        Command::Study(arguments) => done(study::run(arguments)),
-        Command::Report(arguments) => done(report::run(arguments, &catalogue)),
-        Command::Explore(arguments) => done(explore::run(arguments, &catalogue)),
+        Command::Replay(arguments) => done(replay::run(arguments, &catalogue, &command)),
+        Command::Why(arguments) => done(why::run(arguments, &catalogue, &command)),
+        Command::Study(arguments) => done(study::run(arguments, &command)),
+        Command::Report(arguments) => done(report::run(arguments, &catalogue, &command)),
+        Command::Explore(arguments) => done(explore::run(arguments, &catalogue, &command)),
         Command::Reproduce(arguments) => done(reproduce::run(arguments, &catalogue)),
         Command::Compare(arguments) => compare::run(arguments),
-        Command::Correlate(arguments) => correlate::run(arguments),
+        Command::Rerun(arguments) => rerun::run(arguments),
+        Command::Correlate(arguments) => correlate::run(arguments, &command),
         Command::List(arguments) => done(list::run(arguments, &catalogue)),
         Command::Config(command) => done(config::run(command)),
     });

@@ -72,6 +72,14 @@ pub(super) fn write_with(
 /// Opens a trace; errors name the file.
 pub(super) fn open_trace(path: &Path) -> Result<trace_format::reader::Trace, CliError> {
     let trace = trace_format::reader::Trace::open(path)?;
+    if trace.launches().is_empty() || trace.frames().is_empty() {
+        let what = if trace.launches().is_empty() { "launch" } else { "warp" };
+        let why = trace.incomplete().map_or(String::new(), |why| format!(" ({why})"));
+        return Err(CliError(format!(
+            "{}: no {what} can be read from it{why}; record the program again with `emu record`",
+            path.display()
+        )));
+    }
     if let Some(why) = trace.incomplete() {
         eprintln!("warning: {}: {why}; only the recorded part is used", path.display());
     }

@@ -8,6 +8,7 @@ use super::shared::{ReplayArguments, TechniqueArguments};
 use crate::config::GpuConfig;
 use crate::engine::Progress;
 use crate::observe::ViewOptions;
+use crate::provenance::{KEY, Provenance};
 use crate::replay::{Replay, ReplayOptions, replay};
 use crate::stats::{CounterEntry, EnergyTable, Stall, Stats, TechniqueStats};
 use crate::techniques::{Catalogue, Technique};
@@ -70,7 +71,7 @@ struct Outcome {
     technique: Option<Replay>,
 }
 
-pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
+pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Result<(), CliError> {
     let loaded = arguments.techniques.load(&arguments.replayed)?;
     let config = &loaded.config;
     let energy = EnergyTable::load(&config.energy).map_err(CliError)?;
@@ -78,7 +79,8 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
     let techniques = catalogue.select(&arguments.techniques.tech, config)?;
     let threads = arguments.replayed.threads();
     let selection = arguments.replayed.selection()?;
-    let view = arguments.views.check(arguments.traces.len(), config, &techniques)?;
+    let view =
+        arguments.views.check(arguments.traces.len(), arguments.json.is_some(), config, &techniques)?;
     output::check(arguments.json.as_deref())?;
     output::check(arguments.csv.as_deref())?;
     let replay_one = |path: &Path| -> Result<(Trace, Outcome), CliError> {
@@ -117,10 +119,13 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
         let path = path.display().to_string();
         Ok((trace, Outcome { label: label.clone(), path, plain, technique }))
     };
+    let mut provenance =
+        Provenance::new(command).on(&loaded, &arguments.techniques.overrides(&arguments.replayed));
     let (mut outcomes, mut left_out) = (Vec::new(), LeftOut::of(arguments.traces.len()));
     for path in &arguments.traces {
         if let Some((trace, outcome)) = left_out.unless(path, replay_one(path))? {
             arguments.views.write(&trace, outcome.shown())?;
+            provenance.add(&trace)?;
             outcomes.push(outcome);
         }
     }
@@ -135,6 +140,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
         let mut value = to_json(&outcomes, config, &arguments.techniques.tech, &energy);
         arguments.views.add_series(&mut value, outcomes.iter().map(Outcome::shown))?;
         left_out.add_to(&mut value);
+        value[KEY] = provenance.to_json();
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     if let Some(path) = &arguments.csv {

@@ -4,9 +4,11 @@ use super::error::CliError;
 use super::left_out::LeftOut;
 use super::progress::LateBar;
 use super::shared::{ReplayArguments, words};
+use super::unused::{refuse_parameters, without_effect};
 use super::{compare, output};
 use crate::compare as comparison;
 use crate::engine::Progress;
+use crate::provenance::Provenance;
 use crate::replay::Selection;
 use crate::reports::{self, Contents, Lab, Measuring, Variant, Workload, unique_labels};
 use crate::studies::{self, Input, Options, StudyError, StudyResult};
@@ -49,11 +51,15 @@ pub(super) struct Arguments {
     threshold: f64,
 }
 
-pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
+pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Result<(), CliError> {
     let replayed = &arguments.replayed;
     // Check all arguments before the work begins.
     let techniques: Vec<Vec<String>> = arguments.tech.iter().map(|list| words(list)).collect();
+    let named: Vec<String> =
+        arguments.tech.iter().chain(&arguments.combine).flat_map(|list| words(list)).collect();
+    refuse_parameters(&replayed.set, &named)?;
     let mut lab = Lab::new(&replayed.config, &replayed.set, &techniques, catalogue)?;
+    without_effect(&replayed.set, &lab.config).iter().for_each(|why| eprintln!("note: {why}"));
     for list in &arguments.combine {
         lab.combine(&words(list), catalogue)?;
     }
@@ -82,7 +88,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
         left_out: left_out.traces(),
         studies: &results,
         without_values: &without_values,
-        command: &command(arguments),
+        command: &Provenance::new(command).command(),
     };
     let mut report = reports::report(&contents);
     if let (Some(earlier), Some(path)) = (&earlier, &arguments.against) {
@@ -163,33 +169,5 @@ fn study_all(
         Ok(results) => Ok((results, without)),
         Err(StudyError::Trace { input, why, .. }) => Err((Some(positions[input]), *why)),
         Err(other) => Err((None, other)),
-    }
-}
-
-/// The command, quoted for a shell.
-fn command(arguments: &Arguments) -> String {
-    let replayed = &arguments.replayed;
-    let mut words = vec!["timing report".to_owned()];
-    words.extend(arguments.traces.iter().map(|path| quoted(&path.display().to_string())));
-    let mut flag = |name: &str, value: &str| words.push(format!("{name} {}", quoted(value)));
-    flag("--config", &replayed.config);
-    arguments.tech.iter().for_each(|list| flag("--tech", list));
-    arguments.combine.iter().for_each(|list| flag("--combine", list));
-    replayed.set.iter().for_each(|item| flag("--set", item));
-    if arguments.studies != "all" {
-        flag("--studies", &arguments.studies);
-    }
-    replayed.kernels.iter().for_each(|kernels| flag("--kernels", kernels));
-    replayed.launches.iter().for_each(|launches| flag("--launches", launches));
-    words.push("-o DIR".into());
-    words.join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./,=:+%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }

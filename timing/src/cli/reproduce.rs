@@ -12,6 +12,7 @@ use crate::techniques::Catalogue;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use warplab_host::names;
 
 /// Arguments of `timing reproduce`.
 #[derive(Args, Debug)]
@@ -189,10 +190,7 @@ fn text_of(name: &str) -> Result<(String, String), CliError> {
         return Ok((text, name.to_owned()));
     }
     let known: Vec<&str> = PAPERS.iter().map(|(name, _)| *name).collect();
-    Err(CliError(format!(
-        "unknown paper `{name}`; known are {}, or name a file ending in .toml",
-        known.join(", ")
-    )))
+    Err(CliError(format!("{}, or name a file ending in .toml", names::unknown("paper", name, &known))))
 }
 
 /// The papers and their figures.

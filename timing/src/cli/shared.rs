@@ -1,6 +1,8 @@
 //! The arguments that several commands share: the GPU model, the choice of launches, threads.
 
-use crate::config::{ConfigError, Loaded, builtin, load};
+use super::error::CliError;
+use super::unused;
+use crate::config::{Loaded, builtin, load};
 use crate::replay::Selection;
 use clap::Args;
 
@@ -54,11 +56,19 @@ pub(super) struct TechniqueArguments {
 
 impl TechniqueArguments {
     /// The configuration for these techniques, with the origin of its values.
-    pub(super) fn load(&self, replayed: &ReplayArguments) -> Result<Loaded, ConfigError> {
+    pub(super) fn load(&self, replayed: &ReplayArguments) -> Result<Loaded, CliError> {
+        let set = self.overrides(replayed);
+        unused::refuse_parameters(&set, &self.tech)?;
+        let loaded = load(&replayed.config, &set)?;
+        unused::without_effect(&set, &loaded.config).iter().for_each(|why| eprintln!("note: {why}"));
+        Ok(loaded)
+    }
+
+    /// The overrides of the configuration.
+    pub(super) fn overrides(&self, replayed: &ReplayArguments) -> Vec<String> {
         let ideal =
             self.tech.iter().filter(|_| self.ideal).map(|name| format!("technique.{name}.ideal=true"));
-        let set: Vec<String> = replayed.set.iter().cloned().chain(ideal).collect();
-        load(&replayed.config, &set)
+        replayed.set.iter().cloned().chain(ideal).collect()
     }
 
     /// The words that name them.

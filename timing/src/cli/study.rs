@@ -5,6 +5,7 @@ use super::left_out::LeftOut;
 use super::output;
 use super::progress::LateBar;
 use super::shared::Threads;
+use crate::provenance::{KEY, Provenance};
 use crate::studies::{self, By, Input, Options, Progress, Selection, StudyError, StudyResult};
 use clap::Args;
 use serde_json::json;
@@ -52,7 +53,7 @@ pub(super) struct Arguments {
     csv: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), CliError> {
+pub(super) fn run(arguments: &Arguments, command: &[String]) -> Result<(), CliError> {
     let names = studies::choose(&arguments.names)?;
     if arguments.explain {
         let texts = names.iter().map(|name| Ok(explain(studies::find(name)?)));
@@ -98,11 +99,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), CliError> {
         }
     };
     drop(bar);
-    write(arguments, &results, &left_out)?;
+    let mut provenance = Provenance::new(command);
+    opened.iter().try_for_each(|(.., trace)| provenance.add(trace))?;
+    write(arguments, &results, &left_out, &provenance)?;
     left_out.verdict()
 }
 
-fn write(arguments: &Arguments, results: &[StudyResult], left_out: &LeftOut) -> Result<(), CliError> {
+fn write(
+    arguments: &Arguments,
+    results: &[StudyResult],
+    left_out: &LeftOut,
+    provenance: &Provenance,
+) -> Result<(), CliError> {
     if !output::is_stdout(arguments.json.as_deref()) && !output::is_stdout(arguments.csv.as_deref()) {
         output::print(&results.iter().map(StudyResult::to_text).collect::<Vec<_>>().join("\n"))?;
     }
@@ -115,6 +123,7 @@ fn write(arguments: &Arguments, results: &[StudyResult], left_out: &LeftOut) -> 
             }
         };
         left_out.add_to(&mut value);
+        value[KEY] = provenance.to_json();
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     let Some(path) = &arguments.csv else { return Ok(()) };

@@ -57,6 +57,7 @@ impl ViewArguments {
     pub(super) fn check(
         &self,
         traces: usize,
+        json: bool,
         config: &GpuConfig,
         techniques: &[Box<dyn Technique>],
     ) -> Result<ViewOptions, CliError> {
@@ -68,6 +69,11 @@ impl ViewArguments {
         }
         let infos: Vec<&TechniqueInfo> = techniques.iter().map(|technique| technique.info()).collect();
         self.columns(&infos)?;
+        if self.interval.is_some() && self.series.is_none() && self.timeline.is_none() && !json {
+            return Err(
+                "--interval takes samples, which nothing shows; add --series, --timeline or --json".into()
+            );
+        }
         self.files().try_for_each(output::check)?;
         let count = config.gpu.sms as usize;
         let sms = self.sms.as_deref().map_or(Ok(0..count), |text| sm_range(text, count))?;
@@ -97,6 +103,14 @@ impl ViewArguments {
     /// Writes the requested files.
     pub(super) fn write(&self, trace: &Trace, replay: &Replay) -> Result<(), CliError> {
         let columns = self.columns_of(replay)?;
+        if let Some(text) = self.window.as_deref() {
+            let (window, cycles) = (window(text)?, replay.total.counters.cycles);
+            if window.start >= cycles {
+                return Err(CliError(format!(
+                    "--window {text}: the replay ends at cycle {cycles}; nothing is shown"
+                )));
+            }
+        }
         if let Some(path) = &self.timeline {
             output::write_with(path, |out| timeline::write(out, trace, replay, &columns))?;
         }

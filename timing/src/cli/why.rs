@@ -6,12 +6,14 @@ use super::output;
 use super::progress::LateBar;
 use super::shared::{ReplayArguments, TechniqueArguments};
 use crate::engine::Progress;
+use crate::provenance::{KEY, Provenance};
 use crate::replay::{Replay, ReplayOptions, replay};
 use crate::techniques::Catalogue;
 use crate::why::{Diagnosis, diagnose, text};
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use trace_format::reader::Trace;
 
 /// Arguments of `timing why`.
 #[derive(Args, Debug)]
@@ -32,13 +34,20 @@ pub(super) struct WhyArguments {
     json: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &WhyArguments, catalogue: &Catalogue) -> Result<(), CliError> {
-    let config = arguments.techniques.load(&arguments.replayed)?.config;
+pub(super) fn run(
+    arguments: &WhyArguments,
+    catalogue: &Catalogue,
+    command: &[String],
+) -> Result<(), CliError> {
+    let loaded = arguments.techniques.load(&arguments.replayed)?;
+    let mut provenance =
+        Provenance::new(command).on(&loaded, &arguments.techniques.overrides(&arguments.replayed));
+    let config = loaded.config;
     let techniques = catalogue.select(&arguments.techniques.tech, &config)?;
     let selection = arguments.replayed.selection()?;
     let to_stdout = output::is_stdout(arguments.json.as_deref());
     output::check(arguments.json.as_deref())?;
-    let replayed = |path: &Path| -> Result<Replay, CliError> {
+    let replayed = |path: &Path| -> Result<(Trace, Replay), CliError> {
         let trace = output::open_trace(path)?;
         let bar = LateBar::new(output::label(path));
         let progress = |launch: usize, launches: usize, p: Progress| {
@@ -50,12 +59,15 @@ pub(super) fn run(arguments: &WhyArguments, catalogue: &Catalogue) -> Result<(),
             progress: &progress,
             ..ReplayOptions::default()
         };
-        replay(&trace, &config, &techniques, &options)
-            .map_err(|why| CliError(format!("{}: {why}", path.display())))
+        let replayed = replay(&trace, &config, &techniques, &options)
+            .map_err(|why| CliError(format!("{}: {why}", path.display())))?;
+        drop(bar);
+        Ok((trace, replayed))
     };
     let (mut traces, mut left_out) = (Vec::new(), LeftOut::of(arguments.traces.len()));
     for path in &arguments.traces {
-        let Some(replay) = left_out.unless(path, replayed(path))? else { continue };
+        let Some((trace, replay)) = left_out.unless(path, replayed(path))? else { continue };
+        provenance.add(&trace)?;
         output::warn_of_registers(path, &replay, &config);
         let found = diagnose(&replay, &config);
         if !to_stdout {
@@ -73,6 +85,7 @@ pub(super) fn run(arguments: &WhyArguments, catalogue: &Catalogue) -> Result<(),
             "traces": traces,
         });
         left_out.add_to(&mut value);
+        value[KEY] = provenance.to_json();
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     left_out.verdict()

@@ -30,8 +30,8 @@ impl fmt::Display for Leaf {
 const IDENTITY: [&str; 11] =
     ["trace", "study", "section", "label", "name", "kernel", "block", "launch", "limit", "pc", "line"];
 
-/// Keys of reports that describe presentation, not data.
-const FURNITURE: [&str; 5] = ["text", "kind", "help", "title", "definitions"];
+/// Keys that describe presentation or origin, not data.
+const FURNITURE: [&str; 6] = ["text", "kind", "help", "title", "definitions", crate::provenance::KEY];
 
 /// Every leaf of a document with its path, in the document's order; paths are unique.
 #[must_use]

@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 use warplab_gpus::device;
-use warplab_host::input;
+use warplab_host::{input, names};
 
 /// Maximum length of an inheritance chain.
 const MAX_BASES: usize = 8;
@@ -75,7 +75,10 @@ pub fn load_text(
     for item in overrides {
         layers.add_override(item)?;
     }
-    let Layers { table, places, sources } = layers;
+    let Layers { mut table, places, sources, changes } = layers;
+    if let Some(toml::Value::String(name)) = table.get_mut("name") {
+        changes.iter().for_each(|(key, value)| name.extend([", ", key, " ", value]));
+    }
     let config: GpuConfig = serde_path_to_error::deserialize(toml::Value::Table(table))
         .map_err(|e| at(&places, &e.path().to_string(), e.inner().message()))?;
     rules::check(&config).map_err(|broken| at(&places, &broken.key, &broken.rule))?;
@@ -95,7 +98,21 @@ fn at(places: &BTreeMap<String, String>, key: &str, message: &str) -> ConfigErro
         }
     };
     let key = if key == "." { "" } else { key };
-    ConfigError { key: key.to_owned(), place, message: message.trim().to_owned() }
+    ConfigError { key: key.to_owned(), place, message: with_guess(message.trim()) }
+}
+
+/// The message of the parser about a key that does not exist, with what it may mean.
+fn with_guess(message: &str) -> String {
+    let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    match (message.split_once(", expected"), words.as_slice()) {
+        (Some((unknown, expected)), [wrong, known @ ..]) if message.starts_with("unknown field") => {
+            match names::nearest(wrong, known.iter().copied()) {
+                Some(guess) => format!("{unknown}; did you mean `{guess}`? expected{expected}"),
+                None => message.to_owned(),
+            }
+        }
+        _ => message.to_owned(),
+    }
 }
 
 /// Text, display name and folder of a configuration.
@@ -108,8 +125,8 @@ fn read(name: &str, beside: Option<&Path>) -> Result<(String, String, Option<Pat
     let refuse = |message: String| ConfigError { key: String::new(), place: None, message };
     if !looks_like_file {
         return Err(refuse(format!(
-            "unknown configuration `{name}`; known are {}, or give a file ending in .toml",
-            builtin::names(builtin::GPUS)
+            "{}, or give a file ending in .toml",
+            names::unknown("configuration", name, &builtin::list(builtin::GPUS))
         )));
     }
     let text = input::read_text(&path, input::TEXT_BYTES)
@@ -122,6 +139,9 @@ struct Layers {
     table: toml::Table,
     places: BTreeMap<String, String>,
     sources: BTreeMap<String, String>,
+    /// Overrides of the machine's values, by key, in the order in which they were first named: a machine is called by its
+    /// changes. Parameters of techniques belong to these.
+    changes: Vec<(String, String)>,
 }
 
 impl Layers {
@@ -206,7 +226,16 @@ impl Layers {
             };
             table = inner;
         }
+        let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let same = table.get(last) == Some(&value);
         table.insert(last.to_owned(), value);
+        if !path.starts_with("technique.") && !["name", "description"].contains(&path) {
+            match self.changes.iter_mut().find(|(key, _)| key == path) {
+                Some((_, old)) => *old = shown,
+                None if same => {}
+                None => self.changes.push((path.to_owned(), shown)),
+            }
+        }
         self.places.insert(path.to_owned(), format!("--set {item}"));
         self.sources.insert(path.to_owned(), String::new());
         Ok(())

@@ -91,7 +91,10 @@ fn a_file_inherits_and_overrides() {
     let loaded = load_text(text, "mine.toml", None, &["l2.ways=8".into(), "l2.size_bytes=65536".into()])
         .expect("a valid configuration");
     assert_eq!((loaded.config.sm.registers, loaded.config.sm.max_warps), (32768, 64));
-    assert_eq!((loaded.config.l2.ways, loaded.config.name.as_str()), (8, "half"));
+    assert_eq!(
+        (loaded.config.l2.ways, loaded.config.name.as_str()),
+        (8, "half, l2.ways 8, l2.size_bytes 65536")
+    );
     assert_eq!(loaded.places["sm.registers"], "mine.toml:4");
     let base = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/configs/titanx-pascal.toml"))
         .expect("the built-in file");

@@ -277,7 +277,7 @@ impl Replay {
             if registers > most && !named.contains(&kernel) {
                 named.push(kernel);
                 warnings.push(format!(
-                    "{kernel} has {registers} registers per thread, {} at most {most}; all are counted, where a \
+                    "{kernel} has {registers} registers per thread, at most {most} on {}; all are counted, where a \
                      compiler for this GPU would spill",
                     config.name
                 ));

@@ -3,6 +3,7 @@
 use super::contents::Contents;
 use super::measure::Lab;
 use crate::config::flatten;
+use crate::provenance::file_hash;
 use report::{Code, Column, Language, Section, Table};
 
 pub(super) fn section(contents: &Contents<'_>) -> Section {
@@ -27,6 +28,7 @@ fn traces(contents: &Contents<'_>) -> Table {
         Column::text("File"),
         Column::text("Recorded by"),
         Column::number("Size", report::Format::Bytes),
+        Column::text("Hash"),
     ];
     let mut table = Table::new("Traces", columns).id("traces");
     for workload in contents.workloads {
@@ -36,6 +38,7 @@ fn traces(contents: &Contents<'_>) -> Table {
             trace.path().file_name().map(|name| name.to_string_lossy().into_owned()),
             &trace.header().tool,
             trace.file_bytes(),
+            file_hash(trace.path()).ok(),
         ]);
     }
     table

@@ -17,6 +17,7 @@ pub mod techniques;
 mod waits;
 mod words;
 
+use crate::provenance::{VERSION, config_hash};
 pub use contents::Contents;
 pub use measure::{Combination, Lab, Measuring, Variant, Workload, unique_labels};
 pub use method::variants;
@@ -42,8 +43,9 @@ pub fn report(contents: &Contents<'_>) -> Report {
                 format!("with and without {}", listed(&variants[1..]))
             },
         ))
-        .fact("Warplab", env!("CARGO_PKG_VERSION"))
+        .fact("Warplab", VERSION)
         .fact("Configuration", &lab.config.name)
+        .fact("Hash of its values", config_hash(&lab.config))
         .fact("Energy table", &lab.energy.name)
         .fact("Variants", variants.join(", "))
         .section(ran::section(&contents.lab.config, workloads, contents.left_out))

@@ -10,7 +10,7 @@ use crate::config::builtin;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use warplab_host::input;
+use warplab_host::{input, names};
 use warplab_technique::TechniqueInfo;
 
 /// Prices of events.
@@ -52,10 +52,8 @@ impl EnergyTable {
                 (name.to_owned(), text)
             }
             None => {
-                let known = builtin::names(builtin::ENERGY_TABLES);
-                return Err(format!(
-                    "unknown energy table `{name}`; known are {known}, or give a file ending in .toml"
-                ));
+                let why = names::unknown("energy table", name, &builtin::list(builtin::ENERGY_TABLES));
+                return Err(format!("{why}, or give a file ending in .toml"));
             }
         };
         EnergyTable::parse(&text).map_err(|why| format!("{origin}: {why}"))

@@ -4,12 +4,12 @@
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StudyError {
     /// No study has that name.
-    #[error("unknown study `{name}`; known are: {known}")]
+    #[error("{}", warplab_host::names::unknown("study", name, known))]
     Unknown {
         /// The name asked for.
         name: String,
         /// Names that exist.
-        known: String,
+        known: Vec<&'static str>,
     },
     /// No trace was given.
     #[error("no traces were given to study")]

@@ -71,7 +71,7 @@ pub fn find(name: &str) -> Result<&'static Study, StudyError> {
 fn row(name: &str) -> Result<&'static (Study, usize), StudyError> {
     STUDIES.iter().find(|(study, _)| study.name == name).ok_or_else(|| StudyError::Unknown {
         name: name.to_owned(),
-        known: registry().map(|study| study.name).chain(["all"]).collect::<Vec<_>>().join(", "),
+        known: registry().map(|study| study.name).chain(["all"]).collect(),
     })
 }
 

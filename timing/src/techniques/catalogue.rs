@@ -5,6 +5,7 @@
 use super::{BUILT_IN, Claim, Registration, TechniqueInfo, Techniques};
 use crate::config::GpuConfig;
 use std::fmt;
+use warplab_host::names;
 
 /// Error of a refused selection of techniques.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,8 +69,8 @@ impl Catalogue {
         self.infos().find(|info| info.name == name)
     }
 
-    fn known(&self) -> String {
-        self.rows.iter().map(|row| row.info.name).collect::<Vec<_>>().join(", ")
+    fn known(&self) -> Vec<&'static str> {
+        self.rows.iter().map(|row| row.info.name).collect()
     }
 
     /// Builds the named techniques, in the order of the catalogue.
@@ -79,16 +80,15 @@ impl Catalogue {
     pub fn select(&self, names: &[String], config: &GpuConfig) -> Result<Techniques, SelectError> {
         for (i, name) in names.iter().enumerate() {
             if self.info(name).is_none() {
-                let known = self.known();
-                return Err(SelectError(format!("unknown technique `{name}`; known are {known}")));
+                return Err(SelectError(names::unknown("technique", name, &self.known())));
             }
             if names[..i].contains(name) {
                 return Err(SelectError(format!("technique `{name}` is named twice")));
             }
         }
         if let Some(section) = config.technique.keys().find(|section| self.info(section).is_none()) {
-            let known = self.known();
-            return Err(SelectError(format!("[technique.{section}]: unknown technique; known are {known}")));
+            let why = names::unknown("technique", section, &self.known());
+            return Err(SelectError(format!("[technique.{section}]: {why}")));
         }
         let is_named = |name: &str| names.iter().any(|named| named == name);
         let joint: Vec<&Registration> = self

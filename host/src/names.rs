@@ -1,0 +1,42 @@
+//! Names that a user mistypes.
+
+/// Similarity below which a name is not taken for another one, from 0 to 1 (Jaro and Winkler).
+const SIMILAR: f64 = 0.8;
+
+/// The known name that is most like a word, if one is like it.
+///
+/// ```
+/// # use warplab_host::names::nearest;
+/// assert_eq!(nearest("bwo", ["larf", "bow", "corf"]), Some("bow"));
+/// assert_eq!(nearest("gtx48", ["gtx480", "gtxtitan"]), Some("gtx480"));
+/// assert_eq!(nearest("zzz", ["larf", "bow", "corf"]), None);
+/// ```
+#[must_use]
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    let likeness = |name: &str| {
+        let typo = strsim::osa_distance(&word, &name.to_lowercase()) == 1;
+        if typo { 1.0 } else { strsim::jaro_winkler(&word, &name.to_lowercase()) }
+    };
+    let scored = known.into_iter().map(|name| (likeness(name), name)).filter(|(score, _)| *score >= SIMILAR);
+    scored
+        .fold(None::<(f64, &str)>, |best, next| best.filter(|best| best.0 >= next.0).or(Some(next)))
+        .map(|best| best.1)
+}
+
+/// The message about a name that does not exist: what it should be, the name, and those that exist.
+///
+/// ```
+/// # use warplab_host::names::unknown;
+/// assert_eq!(
+///     unknown("technique", "bwo", &["larf", "bow"]),
+///     "unknown technique `bwo`; did you mean `bow`? known are larf, bow"
+/// );
+/// assert_eq!(unknown("technique", "zzz", &["larf", "bow"]), "unknown technique `zzz`; known are larf, bow");
+/// ```
+#[must_use]
+pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    let guess = nearest(name, known.iter().copied());
+    let guess = guess.map_or(String::new(), |guess| format!(" did you mean `{guess}`?"));
+    format!("unknown {what} `{name}`;{guess} known are {}", known.join(", "))
+}

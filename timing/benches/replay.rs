@@ -210,7 +210,7 @@ fn pointer_chase(bencher: Bencher<'_, '_>, threads: usize) {
 }
 
 /// The built-in techniques, and two together that are one.
-const TECHNIQUES: [&str; 18] = [
+const TECHNIQUES: [&str; 19] = [
     "bow",
     "bow-wr",
     "rfc",
@@ -223,6 +223,7 @@ const TECHNIQUES: [&str; 18] = [
     "darsie",
     "cae",
     "dac",
+    "dac-ideal",
     "larf",
     "larf,corf++",
     "mta",

@@ -117,6 +117,7 @@ const TECHNIQUES: &[&[&str]] = &[
     &["darsie", "bow"],
     &["dac"],
     &["bow", "dac"],
+    &["dac-ideal"],
     &["cae"],
     &["bow", "cae"],
     &["mta"],

@@ -11,6 +11,8 @@ pub enum Detail {
         /// Whether a trace of addresses is compared with its checksum.
         checked: bool,
     },
+    /// Active lanes alone: sufficient for scouts of paths.
+    Guards,
     /// Every value, for techniques.
     Values {
         /// Whether each warp's values are compared with their checksum.
@@ -32,12 +34,14 @@ impl TraceLaunch {
     pub fn new(trace: &Trace, launch: u32, detail: Detail) -> TraceLaunch {
         TraceLaunch { trace: trace.clone(), launch, detail }
     }
-}
 
-impl LaunchSource for TraceLaunch {
-    type Warp<'a> = TraceWarp;
-
-    fn open(&self, block: u32, warp: u32, used: Option<TraceWarp>) -> Result<TraceWarp, SourceError> {
+    fn open_in(
+        &self,
+        detail: Detail,
+        block: u32,
+        warp: u32,
+        used: Option<TraceWarp>,
+    ) -> Result<TraceWarp, SourceError> {
         let fail = |error: trace_format::container::TraceError| SourceError(error.to_string());
         let cursor = match used {
             Some(TraceWarp(mut cursor)) => {
@@ -47,16 +51,25 @@ impl LaunchSource for TraceLaunch {
             None => {
                 let of_values = || self.trace.warp_cursor(self.launch, u64::from(block), warp);
                 let of_slice = || self.trace.slice_cursor(self.launch, u64::from(block), warp);
-                let cursor = match self.detail {
+                let cursor = match detail {
                     Detail::Slice { checked: false } => of_slice().map(WarpCursor::unchecked),
                     Detail::Slice { checked: true } => of_slice(),
                     Detail::Values { checked: false } => of_values().map(WarpCursor::unchecked),
                     Detail::Values { checked: true } => of_values(),
+                    Detail::Guards => self.trace.guard_cursor(self.launch, u64::from(block), warp),
                 };
                 cursor.map_err(fail)?
             }
         };
         Ok(TraceWarp(cursor))
+    }
+}
+
+impl LaunchSource for TraceLaunch {
+    type Warp<'a> = TraceWarp;
+
+    fn open(&self, block: u32, warp: u32, used: Option<TraceWarp>) -> Result<TraceWarp, SourceError> {
+        self.open_in(self.detail, block, warp, used)
     }
 
     fn open_scout(
@@ -66,9 +79,8 @@ impl LaunchSource for TraceLaunch {
         values: bool,
         used: Option<TraceWarp>,
     ) -> Result<TraceWarp, SourceError> {
-        let detail =
-            if values { Detail::Values { checked: false } } else { Detail::Slice { checked: false } };
-        TraceLaunch { detail, ..self.clone() }.open(block, warp, used)
+        let detail = if values { Detail::Values { checked: false } } else { Detail::Guards };
+        self.open_in(detail, block, warp, used)
     }
 }
 

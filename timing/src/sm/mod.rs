@@ -93,6 +93,8 @@ pub(crate) struct Sm<'a, S: LaunchSource> {
     held: u64,
     /// The last technique that stalled each warp, and its cause.
     held_by: [(u8, u8); 64],
+    /// Warps that techniques stall until they wake them.
+    asleep: u64,
     /// By scheduler: the cycle whose slot is half taken by the instruction that issued before.
     half_taken: Vec<u64>,
     last_issue: u64,
@@ -160,6 +162,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             followers: Followers::default(),
             held: 0,
             held_by: [(0, 0); 64],
+            asleep: 0,
             half_taken: vec![u64::MAX; schedulers],
             last_issue: now,
             ended_at: now,

@@ -13,6 +13,7 @@ pub(crate) mod corf;
 #[cfg(test)]
 mod crew;
 pub(crate) mod dac;
+mod dac_ideal;
 pub(crate) mod darsie;
 mod deaths;
 #[cfg(test)]
@@ -58,6 +59,7 @@ pub const BUILT_IN: &[Registration] = &[
     darsie::REGISTRATION,
     cae::REGISTRATION,
     dac::REGISTRATION,
+    dac_ideal::REGISTRATION,
     larf::REGISTRATION,
     larf::joint::CORF,
     larf::joint::CORF_PLUS,

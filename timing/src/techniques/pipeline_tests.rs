@@ -158,6 +158,13 @@ fn combinations_are_refused_with_the_reason() {
         (["bow-wr", "corf"], "what the places of registers in the banks hold"),
         (["cae", "corf"], "what the places of registers in the banks hold"),
         (["cae", "uv-scalar"], "when results reach the register file"),
+        (["dac", "corf"], "what the places of registers in the banks hold"),
+        (["dac", "larf"], "which accesses go to memory"),
+        (["dac-ideal", "larf"], "which accesses go to memory"),
+        (["dac", "rfc"], "when results reach the register file"),
+        (["dac", "regmutex"], "wait for each other for ever"),
+        (["dac-ideal", "regmutex"], "where registers lie in the banks"),
+        (["dac", "dac-ideal"], "which instructions are fetched"),
     ] {
         assert!(refused(names).is_some_and(|why| why.contains(reason)), "{names:?}: {:?}", refused(names));
     }

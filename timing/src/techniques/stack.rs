@@ -85,6 +85,8 @@ impl Stack {
             members.push(Member::new(technique, plan.hooks));
         }
         plan.hooks = members.iter().fold(Hooks::default(), |all, member| all.or(member.hooks));
+        let wakes = members.iter().all(|member| member.hooks.wakes || !member.hooks.issue);
+        plan.hooks.wakes &= wakes && !plan.hooks.order;
         plan.finish();
         Ok((Stack { members, hooks: plan.hooks }, plan))
     }

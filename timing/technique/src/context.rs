@@ -99,6 +99,8 @@ pub struct Effects {
     pub early_loads: Vec<EarlyLoad>,
     /// Lines of L1 to unlock, by byte address.
     pub unlocked: Vec<u64>,
+    /// Stalled warps to ask about again, one bit for each warp slot.
+    pub woken: u64,
 }
 
 impl Effects {
@@ -110,6 +112,7 @@ impl Effects {
             && self.micro_ops.is_empty()
             && self.early_loads.is_empty()
             && self.unlocked.is_empty()
+            && self.woken == 0
     }
 }
 
@@ -332,6 +335,13 @@ impl<'a> Cx<'a> {
     /// [`Technique::loaded`](crate::Technique::loaded) is called when they have arrived.
     pub fn load_early(&mut self, load: EarlyLoad) {
         self.effects.early_loads.push(load);
+    }
+
+    /// Has a warp asked about again that the technique stalls ([`Hooks::wakes`](crate::Hooks::wakes)): the verdict on its
+    /// next instruction, or the cause, may be another one now.
+    #[inline]
+    pub fn wake(&mut self, warp_slot: usize) {
+        self.effects.woken |= 1 << warp_slot;
     }
 
     /// Unlocks a line of L1, by byte address.

@@ -72,6 +72,9 @@ pub struct Hooks {
     pub inserted: bool,
     /// `issue` and `issued`.
     pub issue: bool,
+    /// Whether a warp that `issue` stalls is not asked about again before the technique wakes it
+    /// ([`Cx::wake`](crate::Cx::wake)). Holds if every technique with an `issue` of its own does so and none orders warps.
+    pub wakes: bool,
     /// Whether `issue` is also called for instructions that find no free operand collector, because some need none
     /// ([`IssueVerdict::Aside`](crate::IssueVerdict::Aside)).
     pub aside: bool,
@@ -96,13 +99,14 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// Every hook.
+    /// Every hook, and warps that are asked about in every cycle.
     #[must_use]
     pub fn all() -> Hooks {
         Hooks {
             fetch: true,
             inserted: true,
             issue: true,
+            wakes: false,
             aside: true,
             order: true,
             served: true,
@@ -123,6 +127,7 @@ impl Hooks {
             fetch: self.fetch | other.fetch,
             inserted: self.inserted | other.inserted,
             issue: self.issue | other.issue,
+            wakes: self.wakes | other.wakes,
             aside: self.aside | other.aside,
             order: self.order | other.order,
             served: self.served | other.served,

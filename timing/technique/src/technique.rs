@@ -258,7 +258,8 @@ pub trait Technique: Fork + Send + Sync {
     /// Called when a warp has entered or left the active set of the two-level policy.
     fn activity(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, _active: bool) {}
 
-    /// Called when the technique's verdict has kept a chosen warp from issuing in this cycle.
+    /// Called when the technique's verdict has kept a chosen warp from issuing in this cycle; for a technique that wakes
+    /// warps, in the first such cycle alone.
     fn stalled(&mut self, _cx: &mut Cx<'_>, _warp: &WarpView<'_>, _cause: u8) {}
 
     /// Called when the scheduler has chosen an instruction without hazards.

@@ -20,6 +20,15 @@ pub enum Need {
     Recorded,
 }
 
+/// What counts as a use, besides guards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Uses {
+    /// Addresses and barriers.
+    Timing,
+    /// Nothing.
+    Guards,
+}
+
 /// Instructions whose results an address, a barrier or a guard depends on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TimingSlice {
@@ -31,7 +40,13 @@ impl TimingSlice {
     /// as uses, and operands of instructions with live results.
     #[must_use]
     pub fn of(kernel: &MachineKernel) -> TimingSlice {
-        TimingSlice::with(kernel, &kernel.flow(), |_| false)
+        TimingSlice::with(kernel, &kernel.flow(), |_| false, Uses::Timing)
+    }
+
+    /// The slice of guards alone: the results on which the lanes of each instruction depend.
+    #[must_use]
+    pub fn of_guards(kernel: &MachineKernel) -> TimingSlice {
+        TimingSlice::with(kernel, &kernel.flow(), |_| false, Uses::Guards)
     }
 
     /// The slice of a trace of addresses: as [`TimingSlice::of`], but a predicate computed from loaded values
@@ -40,9 +55,14 @@ impl TimingSlice {
     pub fn recorded(kernel: &MachineKernel) -> TimingSlice {
         let flow = kernel.flow();
         // The slice if every predicate is recorded: the values on which addresses depend.
-        let least = TimingSlice::with(kernel, &flow, |pc| writes_predicates_only(&kernel.insts[pc.index()]));
+        let least = TimingSlice::with(
+            kernel,
+            &flow,
+            |pc| writes_predicates_only(&kernel.insts[pc.index()]),
+            Uses::Timing,
+        );
         let unknown = least.unknown_predicates(kernel, &flow);
-        TimingSlice::with(kernel, &flow, |pc| unknown[pc.index()])
+        TimingSlice::with(kernel, &flow, |pc| unknown[pc.index()], Uses::Timing)
     }
 
     /// Treatment of the results of an instruction.
@@ -60,14 +80,19 @@ impl TimingSlice {
     }
 
     /// The slice in which the predicates of some instructions are recorded.
-    fn with(kernel: &MachineKernel, flow: &Flow, is_recorded: impl Fn(Pc) -> bool) -> TimingSlice {
+    fn with(
+        kernel: &MachineKernel,
+        flow: &Flow,
+        is_recorded: impl Fn(Pc) -> bool,
+        uses: Uses,
+    ) -> TimingSlice {
         let mut slice = TimingSlice { needs: vec![Need::Nothing; kernel.insts.len()] };
         // Registers that an instruction across lanes reads count at every write: lanes at other positions are
         // read too.
         let mut everywhere = LiveSet::default();
         loop {
             let before = everywhere;
-            slice.look(kernel, flow, &mut everywhere, &is_recorded);
+            slice.look(kernel, flow, &mut everywhere, &is_recorded, uses);
             if everywhere == before {
                 return slice;
             }
@@ -80,6 +105,7 @@ impl TimingSlice {
         flow: &Flow,
         everywhere: &mut LiveSet,
         is_recorded: &impl Fn(Pc) -> bool,
+        uses: Uses,
     ) {
         flow.backwards(kernel, |pc, inst, live| {
             let wanted = |set: &LiveSet| {
@@ -101,6 +127,9 @@ impl TimingSlice {
                 if inst.op.crosses_lanes() {
                     everywhere.use_sources(inst);
                 }
+            }
+            if uses == Uses::Guards {
+                return;
             }
             if inst.op.takes_address() {
                 live.use_source(inst, 0);
@@ -192,6 +221,18 @@ mod tests {
     fn sts(address: u8, data: u8) -> Inst {
         let op = Op::Sts { width: MemWidth::B32, scale: Scale::X1 };
         Inst::new(op).srcs([Src::reg(Reg(address)), Src::reg(Reg(data))])
+    }
+
+    #[test]
+    fn of_guards_addresses_are_not_needed_and_what_decides_a_predicate_is() {
+        let mut guarded = add(4, 1, 1);
+        guarded.guard = PredSrc::of(Pred(0));
+        // r1 decides P0, r2 is an address, r3 data.
+        let insts = vec![add(1, 5, 5), add(2, 5, 5), lds(3, 2), compare(0, 1), guarded, sts(2, 3)];
+        let kernel = kernel(insts);
+        let needed = |slice: TimingSlice| (0..6).filter(|pc| slice.needs(Pc(*pc))).collect::<Vec<_>>();
+        assert_eq!(needed(TimingSlice::of_guards(&kernel)), [0, 3]);
+        assert_eq!(needed(TimingSlice::of(&kernel)), [0, 1, 3]);
     }
 
     #[test]

@@ -59,6 +59,8 @@ pub struct WarpCursor {
     sum: Option<Checksum>,
     /// If set, only instructions in this backward slice (of addresses, barriers and guards) are evaluated.
     slice: Option<Arc<TimingSlice>>,
+    /// Whether that slice is of guards alone.
+    guards_alone: bool,
     pc: Pc,
     /// One past the last instruction of the current basic block.
     end: Pc,
@@ -112,6 +114,18 @@ impl WarpCursor {
         Ok(if has_values { cursor.unchecked() } else { cursor })
     }
 
+    pub(super) fn of_guards(
+        file: Arc<TraceFile>,
+        launch: u32,
+        block: u64,
+        warp: u32,
+    ) -> Result<WarpCursor, TraceError> {
+        file.check_warp(launch, block, warp)?;
+        let slice = file.guards(launch);
+        let cursor = WarpCursor::start(file, launch, block, warp, Some(slice))?;
+        Ok(WarpCursor { guards_alone: true, sum: None, ..cursor })
+    }
+
     fn start(
         file: Arc<TraceFile>,
         launch: u32,
@@ -132,6 +146,7 @@ impl WarpCursor {
             data,
             sum: Some(Checksum::default()),
             slice,
+            guards_alone: false,
             pc: Pc(0),
             end: Pc(0),
             active: 0,
@@ -157,7 +172,9 @@ impl WarpCursor {
             self.walk = PathWalk::start(self.walk.file.clone(), launch, block, warp)?;
             self.code = self.walk.file.code(launch);
             self.warp.rebind(&self.code);
-            self.slice = self.slice.as_ref().map(|_| self.walk.file.slice(launch));
+            let (file, guards_alone) = (&self.walk.file, self.guards_alone);
+            let of = |_| if guards_alone { file.guards(launch) } else { file.slice(launch) };
+            self.slice = self.slice.as_ref().map(of);
         }
         self.begin(same_indices)
     }
@@ -252,7 +269,7 @@ impl WarpCursor {
     #[inline(never)]
     fn outside(&mut self, exec: u32, needed: bool) -> Result<(), TraceError> {
         let inst = &self.code.insts[self.pc.index()];
-        if let Some(space) = inst.kind.space() {
+        if let Some(space) = inst.kind.space().filter(|_| !self.guards_alone) {
             self.mem_valid = true;
             self.mem.space = space;
             self.mem.bytes_per_lane = inst.mem_bytes();

@@ -21,6 +21,7 @@ pub(super) struct KernelEntry {
     pub layout: Arc<StreamLayout>,
     pub template: OnceLock<Template>,
     pub slice: OnceLock<Arc<TimingSlice>>,
+    pub guards: OnceLock<Arc<TimingSlice>>,
 }
 
 /// State that all users of one trace share.
@@ -127,6 +128,15 @@ impl TraceFile {
         match &entry.layout.slice {
             Some(slice) => slice.clone(),
             None => entry.slice.get_or_init(|| Arc::new(TimingSlice::of(&entry.kernel))).clone(),
+        }
+    }
+
+    /// The slice of guards; that of a trace of addresses holds no other values.
+    pub(crate) fn guards(&self, launch: u32) -> Arc<TimingSlice> {
+        let entry = &self.kernels[self.launches[launch as usize].record.kernel as usize];
+        match &entry.layout.slice {
+            Some(slice) => slice.clone(),
+            None => entry.guards.get_or_init(|| Arc::new(TimingSlice::of_guards(&entry.kernel))).clone(),
         }
     }
 

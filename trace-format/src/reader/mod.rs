@@ -155,6 +155,16 @@ impl Trace {
         WarpCursor::of_slice(self.file.clone(), launch, block, warp)
     }
 
+    /// A cursor before the first instruction of a warp that regenerates guards alone: the steps are those of
+    /// [`Trace::warp_cursor`], other registers and predicates are undefined, there are no memory accesses, and no
+    /// checksum is compared.
+    ///
+    /// # Errors
+    /// When the trace has no such warp, or the warp's frame is damaged.
+    pub fn guard_cursor(&self, launch: u32, block: u64, warp: u32) -> Result<WarpCursor, TraceError> {
+        WarpCursor::of_guards(self.file.clone(), launch, block, warp)
+    }
+
     /// A cursor over the basic blocks that a warp enters.
     ///
     /// # Errors

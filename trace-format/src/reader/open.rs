@@ -72,6 +72,7 @@ impl TraceFile {
                         layout,
                         template: OnceLock::new(),
                         slice: OnceLock::new(),
+                        guards: OnceLock::new(),
                     });
                 }
                 format::LAUNCH => {

@@ -83,6 +83,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             self.schedulers[index % machine.config.scheduler.count as usize].add(index as u8);
             self.front.place(index, first.map_or(0, |next| next.pc));
             self.held &= !(1 << index);
+            self.asleep &= !(1 << index);
             self.record(|recorder, now| recorder.warp_begins(index, block, warp, now));
             if first.is_none() {
                 continue;

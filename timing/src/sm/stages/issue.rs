@@ -47,6 +47,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// Updates the state of a warp's new head: passes skipped instructions, then looks up hazards and class.
     pub(in crate::sm) fn refresh_head(&mut self, warp: usize) {
+        self.asleep &= !(1 << warp);
         let mut head = self.front.head(warp);
         while let Some(Entry::Skipped(pc, by)) = head {
             self.front.set_head(warp, None);
@@ -181,6 +182,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     fn issue_from(&mut self, scheduler: usize) {
         let width = u64::from(self.machine.config.scheduler.issue_width);
         let mut candidates = self.candidates(scheduler);
+        // A stall that lasts is not asked for again; it counts like one of this cycle.
+        let mut stalled = candidates & self.asleep;
+        candidates &= !self.asleep;
+        let slept = stalled != 0;
         let mut held = None;
         // An instruction that began in the second half of the last cycle's slot takes the first half of this one.
         let mut halves = if S::TECHNIQUES && self.half_taken[scheduler] == self.now { 1 } else { 2 };
@@ -196,6 +201,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                     held.get_or_insert((by, cause));
                     self.note_held(usize::from(warp), by, cause);
                     candidates &= !(1 << warp);
+                    stalled |= 1 << warp;
                 }
                 Attempt::Nothing => candidates &= !(1 << warp),
                 Attempt::Issued { unit, ends_run, half } => {
@@ -217,12 +223,15 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                     if halves <= 0 {
                         return;
                     }
-                    candidates = self.candidates(scheduler);
+                    candidates = self.candidates(scheduler) & !self.asleep;
                 }
             }
         }
         if issued {
             return;
+        }
+        if slept {
+            held = self.schedulers[scheduler].pick(stalled).map(|warp| self.held_by[usize::from(warp)]);
         }
         let mut first = 0;
         if self.hooks().companion && self.issue_companion(scheduler) {
@@ -263,12 +272,18 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         if self.schedulers[0].replaces_held() {
             self.held |= 1 << warp;
         }
+        if self.hooks().wakes && !self.every_cycle {
+            self.asleep |= 1 << warp;
+        }
     }
 
     /// Asks techniques again about the warps that they stall.
     #[inline(never)]
     fn ask_held_again(&mut self) {
-        for warp in WarpSet(self.held) {
+        let unready = self.held & self.asleep & !self.ready();
+        self.held &= !unready;
+        self.asleep &= !unready;
+        for warp in WarpSet(self.held & !self.asleep) {
             let decision = (self.ready() >> warp & 1 != 0).then(|| self.issue_verdict(warp)).flatten();
             match decision {
                 Some(Decision { verdict: IssueVerdict::Stall(cause), by }) => {
@@ -285,7 +300,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let stalled = |decision: Option<Decision<IssueVerdict>>| {
             matches!(decision, Some(Decision { verdict: IssueVerdict::Stall(_), .. }))
         };
-        WarpSet(self.held & self.ready()).any(|warp| !stalled(self.issue_verdict(warp)))
+        WarpSet(self.held & self.ready() & !self.asleep).any(|warp| !stalled(self.issue_verdict(warp)))
     }
 
     /// Issues a micro-operation beside the warps, if a technique has one and its unit is free.

@@ -39,6 +39,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         for address in self.effects.unlocked.drain(..) {
             self.load_store.unlock(address);
         }
+        self.asleep &= !std::mem::take(&mut self.effects.woken);
         for (warp, op) in std::mem::take(&mut self.effects.micro_ops) {
             let index = usize::from(warp);
             if self.residents.live() >> warp & 1 != 0 {

@@ -21,29 +21,32 @@ pub(super) const STORAGE: &[StorageInfo] = &[
 
 /// Lines of an access: 128-byte aligned addresses with one bit for each 32-byte sector below.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lines {
+struct Lines {
     lines: [u64; 64],
     count: u8,
 }
 
 impl Lines {
-    pub(super) const NONE: Lines = Lines { lines: [0; 64], count: 0 };
+    const NONE: Lines = Lines { lines: [0; 64], count: 0 };
 
-    /// The lines of `bytes` per lane at these addresses.
-    pub(super) fn of(addresses: &[u64; 32], exec: u32, bytes: u64) -> Lines {
-        let mut all = Lines::NONE;
+    /// Becomes the lines of `bytes` per lane at these addresses.
+    fn set(&mut self, addresses: &[u64; 32], exec: u32, bytes: u64) {
+        self.count = 0;
         for lane in (0..32).filter(|lane| exec >> lane & 1 != 0) {
             let first = addresses[lane] / 32;
             let last = (addresses[lane].wrapping_add(bytes.max(1) - 1) / 32).max(first);
             for sector in first..=last.min(first + 7) {
-                all.add(sector / 4 * 128, 1 << (sector % 4));
+                self.add(sector / 4 * 128, 1 << (sector % 4));
             }
         }
-        all
     }
 
     fn add(&mut self, line: u64, sector: u64) {
         let count = usize::from(self.count);
+        if count > 0 && self.lines[count - 1] & !127 == line {
+            self.lines[count - 1] |= sector;
+            return;
+        }
         match self.lines[..count].iter().position(|held| *held & !127 == line) {
             Some(at) => self.lines[at] |= sector,
             None if count < self.lines.len() => {
@@ -60,11 +63,34 @@ impl Lines {
     }
 }
 
+/// The lines of all accesses that are being expanded or have not ended, so that queues hold numbers alone.
+#[derive(Clone, Debug, Default)]
+struct LineLists {
+    lists: Vec<Lines>,
+    free: Vec<u32>,
+}
+
+impl LineLists {
+    /// A list, to be filled.
+    fn add(&mut self) -> (u32, &mut Lines) {
+        let at = self.free.pop().unwrap_or(self.lists.len() as u32);
+        if at as usize == self.lists.len() {
+            self.lists.push(Lines::NONE);
+        }
+        (at, &mut self.lists[at as usize])
+    }
+
+    fn release(&mut self, at: u32) {
+        self.free.push(at);
+    }
+}
+
 /// A warp address record.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
     pub pc: u32,
-    lines: Lines,
+    /// Its list of lines.
+    lines: u32,
     /// Entries of the warp's queue that it takes.
     entries: u32,
     complete: bool,
@@ -77,6 +103,7 @@ pub(super) struct Record {
 /// Queues of a warp.
 #[derive(Clone, Debug, Default)]
 struct Queues {
+    block: usize,
     addresses: VecDeque<Record>,
     /// Number of the first of them.
     first: u32,
@@ -91,14 +118,15 @@ struct Queues {
 }
 
 /// An address entry for a warp, or a barrier.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Task {
     entry: u16,
     /// Number of the barrier in its block, if it is one.
     barrier: Option<u32>,
     slot: u8,
     pc: u32,
-    lines: Lines,
+    /// The list of the access's lines; a barrier has none.
+    lines: u32,
     next: u8,
     early: bool,
     /// Whether the block's starting address is still to be computed.
@@ -147,6 +175,7 @@ pub(super) struct Expansion {
     pub work: Work,
     blocks: Vec<Block>,
     warps: Vec<Queues>,
+    lists: LineLists,
     /// Blocks for which each entry is still to be expanded.
     entries: Vec<u32>,
     in_use: u32,
@@ -156,8 +185,9 @@ pub(super) struct Expansion {
     pub wants_lanes: Option<usize>,
     /// Warps that hold each locked line.
     locks: HashMap<u64, u32>,
-    /// Whether something has changed since the units found nothing to do.
-    active: bool,
+    /// Blocks of which the address and the predicate unit may have something to do: something has changed since they
+    /// found nothing.
+    active: (u64, u64),
     instant: bool,
 }
 
@@ -171,13 +201,14 @@ impl Expansion {
             work: Work::default(),
             blocks: Vec::new(),
             warps: Vec::new(),
+            lists: LineLists::default(),
             entries: Vec::new(),
             in_use: 0,
             limits: (0, 0, 0),
             turns: (0, 0),
             wants_lanes: None,
             locks: HashMap::new(),
-            active: false,
+            active: (0, 0),
             instant: params.ideal,
         }
     }
@@ -189,6 +220,8 @@ impl Expansion {
         self.limits = (tuples, each(params.address_entries), each(params.predicate_entries));
         self.blocks = vec![Block::default(); blocks];
         self.warps = vec![Queues::default(); slots];
+        self.active = (0, 0);
+        self.lists = LineLists::default();
         self.entries.clear();
         self.in_use = 0;
     }
@@ -197,8 +230,8 @@ impl Expansion {
         self.blocks[block] = Block::default();
     }
 
-    pub(super) fn begin_warp(&mut self, slot: usize) {
-        self.warps[slot] = Queues { first: self.warps[slot].first, ..Queues::default() };
+    pub(super) fn begin_warp(&mut self, block: usize, slot: usize) {
+        self.warps[slot] = Queues { block, first: self.warps[slot].first, ..Queues::default() };
     }
 
     /// Whether the tuple queue has an entry.
@@ -214,7 +247,6 @@ impl Expansion {
 
     /// Takes an entry for so many parts; none is taken for no part.
     pub(super) fn enqueue(&mut self, now: u64, parts: u32) -> u16 {
-        self.active = true;
         let at = self.entries.iter().position(|left| *left == 0).unwrap_or_else(|| {
             self.entries.push(0);
             self.entries.len() - 1
@@ -233,17 +265,21 @@ impl Expansion {
         entry: u16,
         (block, slot): (usize, usize),
         pc: u32,
-        lines: Lines,
+        (addresses, exec, bytes): (&[u64; 32], u32, u64),
         (early, starts): (bool, bool),
     ) {
+        let (lines, list) = self.lists.add();
+        list.set(addresses, exec, bytes);
         let task = Task { entry, barrier: None, slot: slot as u8, pc, lines, next: 0, early, starts };
         self.blocks[block].addresses.push_back(task);
+        self.active.0 |= 1 << block;
     }
 
     pub(super) fn push_barrier(&mut self, entry: u16, block: usize, number: u32) {
-        let (barrier, lines) = (Some(number), Lines::NONE);
-        let task = Task { entry, barrier, slot: 0, pc: 0, lines, next: 0, early: false, starts: false };
+        let barrier = Some(number);
+        let task = Task { entry, barrier, slot: 0, pc: 0, lines: 0, next: 0, early: false, starts: false };
         self.blocks[block].addresses.push_back(task);
+        self.active.0 |= 1 << block;
     }
 
     pub(super) fn push_predicate(
@@ -254,6 +290,7 @@ impl Expansion {
         dequeued: bool,
     ) {
         self.blocks[block].predicates.push_back(Bits { entry, warps, next: 0, dequeued, compared: 0 });
+        self.active.1 |= 1 << block;
     }
 
     fn done(&mut self, now: u64, entry: u16) {
@@ -268,15 +305,14 @@ impl Expansion {
 
     /// Whether a unit may have something to do.
     pub(super) fn is_active(&self) -> bool {
-        self.active
+        self.active != (0, 0)
     }
 
     /// One operation of each unit.
     pub(super) fn run(&mut self, cx: &mut Cx<'_>) {
-        while self.active {
-            let address = self.expand_address(cx);
-            let predicate = self.expand_predicate(cx.cycle);
-            self.active = address | predicate;
+        while self.is_active() {
+            self.expand_address(cx);
+            self.expand_predicate(cx);
             if !self.instant {
                 return;
             }
@@ -284,11 +320,8 @@ impl Expansion {
     }
 
     /// The address unit: one line, or a block's starting address.
-    fn expand_address(&mut self, cx: &mut Cx<'_>) -> bool {
-        let count = self.blocks.len();
-        let mut moved = false;
-        for turn in 0..count {
-            let block = (self.turns.0 + turn) % count;
+    fn expand_address(&mut self, cx: &mut Cx<'_>) {
+        while let Some(block) = next_of(self.active.0, self.turns.0) {
             while let Some(Task { entry, barrier: Some(number), .. }) = self.blocks[block].addresses.front() {
                 let (entry, number) = (*entry, *number);
                 if self.blocks[block].passed < number {
@@ -296,14 +329,13 @@ impl Expansion {
                 }
                 self.blocks[block].addresses.pop_front();
                 self.done(cx.cycle, entry);
-                moved = true;
             }
             if self.expand_line(cx, block) {
                 self.turns.0 = block;
-                return true;
+                return;
             }
+            self.active.0 &= !(1 << block);
         }
-        moved
     }
 
     fn expand_line(&mut self, cx: &mut Cx<'_>, block: usize) -> bool {
@@ -324,6 +356,7 @@ impl Expansion {
         }
         self.work.address_operations += 1;
         self.addresses.write(cx.cycle, 0);
+        let of_access = &self.lists.lists[*lines as usize];
         if *next == 0 {
             let record =
                 Record { pc: *pc, lines: *lines, entries: 0, complete: false, pending: 0, locked: 0 };
@@ -336,15 +369,16 @@ impl Expansion {
                 queues.used += 1;
             }
             if *early {
-                let (line, sectors) = lines.get(*next);
+                let (line, sectors) = of_access.get(*next);
                 record.pending += 1;
                 self.work.early_loads += 1;
                 let tag = u32::from(*slot) << 26 | u32::from(*next) << 20 | number & 0xF_FFFF;
                 cx.load_early(EarlyLoad::new(line, sectors, tag).locked());
             }
             *next += 1;
-            record.complete = *next >= lines.count;
+            record.complete = *next >= of_access.count;
             if record.complete {
+                cx.wake(usize::from(*slot));
                 let entry = *entry;
                 self.blocks[block].addresses.pop_front();
                 self.done(cx.cycle, entry);
@@ -354,15 +388,19 @@ impl Expansion {
     }
 
     /// An early load has arrived.
-    pub(super) fn loaded(&mut self, tag: u32, locked: bool) {
+    pub(super) fn loaded(&mut self, cx: &mut Cx<'_>, tag: u32, locked: bool) {
         let (slot, at, number) = ((tag >> 26) as usize, tag >> 20 & 63, tag & 0xF_FFFF);
         let queues = &mut self.warps[slot];
         let index = number.wrapping_sub(queues.first) & 0xF_FFFF;
         let Some(record) = queues.addresses.get_mut(index as usize) else { return };
         record.pending -= 1;
+        if record.pending == 0 {
+            cx.wake(slot);
+        }
         if locked {
             record.locked |= 1 << at;
-            *self.locks.entry(record.lines.get(at as u8).0).or_insert(0) += 1;
+            let (line, _) = self.lists.lists[record.lines as usize].get(at as u8);
+            *self.locks.entry(line).or_insert(0) += 1;
             self.work.locked_lines += 1;
         } else {
             self.work.refused_locks += 1;
@@ -370,30 +408,28 @@ impl Expansion {
     }
 
     /// The predicate unit: one comparison.
-    fn expand_predicate(&mut self, now: u64) -> bool {
-        let count = self.blocks.len();
-        for turn in 0..count {
-            let block = (self.turns.1 + turn) % count;
-            if self.compare(now, block) {
+    fn expand_predicate(&mut self, cx: &mut Cx<'_>) {
+        while let Some(block) = next_of(self.active.1, self.turns.1) {
+            if self.compare(cx, block) {
                 self.turns.1 = block;
-                return true;
+                return;
             }
+            self.active.1 &= !(1 << block);
         }
-        false
     }
 
-    fn compare(&mut self, now: u64, block: usize) -> bool {
+    fn compare(&mut self, cx: &mut Cx<'_>, block: usize) -> bool {
         let Some(mut bits) = self.blocks[block].predicates.pop_front() else { return false };
-        let moved = self.advance(now, block, &mut bits);
+        let moved = self.advance(cx, block, &mut bits);
         if bits.next == bits.warps.len() {
-            self.done(now, bits.entry);
+            self.done(cx.cycle, bits.entry);
         } else {
             self.blocks[block].predicates.push_front(bits);
         }
         moved
     }
 
-    fn advance(&mut self, now: u64, block: usize, bits: &mut Bits) -> bool {
+    fn advance(&mut self, cx: &mut Cx<'_>, block: usize, bits: &mut Bits) -> bool {
         let scalar = bits.warps.iter().all(|(_, comparison)| *comparison == Comparison::Scalar);
         let has_room = |queues: &Self, slot: u8| !bits.dequeued || queues.takes_predicate(usize::from(slot));
         if scalar {
@@ -404,7 +440,7 @@ impl Expansion {
             self.work.predicate_operations += 1;
             self.work.scalar_predicates += bits.warps.len() as u64;
             for at in bits.next..bits.warps.len() {
-                self.deliver(now, bits.warps[at].0, bits.dequeued);
+                self.deliver(cx, bits.warps[at].0, bits.dequeued);
             }
             bits.next = bits.warps.len();
             return true;
@@ -431,7 +467,7 @@ impl Expansion {
             return false;
         }
         *(if needed == 3 { &mut self.work.lane_predicates } else { &mut self.work.end_predicates }) += 1;
-        self.deliver(now, slot, bits.dequeued);
+        self.deliver(cx, slot, bits.dequeued);
         bits.next += 1;
         bits.compared = 0;
         true
@@ -443,20 +479,21 @@ impl Expansion {
             if let Some(bits) = self.blocks[block].predicates.front_mut() {
                 bits.compared = 3;
             }
-            self.active = true;
+            self.active.1 = u64::MAX >> (64 - self.blocks.len().clamp(1, 64));
         }
     }
 
-    fn deliver(&mut self, now: u64, slot: u8, dequeued: bool) {
+    fn deliver(&mut self, cx: &mut Cx<'_>, slot: u8, dequeued: bool) {
         let queues = &mut self.warps[usize::from(slot)];
         queues.expanded += 1;
         if !dequeued {
             return;
         }
-        self.predicates.write(now, 0);
+        self.predicates.write(cx.cycle, 0);
         if queues.owed > 0 {
             queues.owed -= 1;
             queues.delivered += 1;
+            cx.wake(usize::from(slot));
         } else {
             queues.predicates += 1;
         }
@@ -472,7 +509,7 @@ impl Expansion {
         } else {
             queues.owed += 1;
         }
-        self.active = true;
+        self.active.1 |= 1 << queues.block;
     }
 
     /// Predicates that have reached a warp's registers.
@@ -497,14 +534,17 @@ impl Expansion {
         let record = queues.addresses.pop_front()?;
         queues.first = queues.first.wrapping_add(1);
         queues.used -= record.entries;
-        self.active = true;
+        self.active.0 |= 1 << queues.block;
         Some(record)
     }
 
-    /// A warp has accessed what a record has locked.
+    /// A warp has accessed what a record has locked; its record ends.
     pub(super) fn unlock(&mut self, cx: &mut Cx<'_>, record: &Record) {
-        for at in (0..64u8).filter(|at| record.locked >> at & 1 != 0) {
-            let (line, _) = record.lines.get(at);
+        self.lists.release(record.lines);
+        let mut locked = record.locked;
+        while locked != 0 {
+            let (line, _) = self.lists.lists[record.lines as usize].get(locked.trailing_zeros() as u8);
+            locked &= locked - 1;
             let Some(holders) = self.locks.get_mut(&line) else { continue };
             *holders -= 1;
             if *holders == 0 {
@@ -523,7 +563,7 @@ impl Expansion {
     /// All warps of a block have reached so many barriers.
     pub(super) fn pass_barriers(&mut self, block: usize, number: u32) {
         self.blocks[block].passed = self.blocks[block].passed.max(number);
-        self.active = true;
+        self.active.0 |= 1 << block;
     }
 
     /// A warp has ended: nobody takes what is left for it.
@@ -533,6 +573,10 @@ impl Expansion {
             let ends = task.barrier.is_none() && usize::from(task.slot) == slot;
             if ends {
                 entries.push(task.entry);
+                // Of one that has begun, the record has the list.
+                if task.next == 0 {
+                    self.lists.release(task.lines);
+                }
             }
             !ends
         });
@@ -560,19 +604,22 @@ impl Expansion {
         while let Some(record) = self.dequeue_address(slot) {
             self.unlock(cx, &record);
         }
-        self.active = true;
+        self.active.0 |= 1 << block;
+        self.active.1 = u64::MAX >> (64 - self.blocks.len().clamp(1, 64));
     }
 
     /// A block has ended.
     pub(super) fn end_block(&mut self, now: u64, block: usize) {
         let ended = std::mem::take(&mut self.blocks[block]);
         for task in ended.addresses {
+            if task.barrier.is_none() && task.next == 0 {
+                self.lists.release(task.lines);
+            }
             self.done(now, task.entry);
         }
         for bits in ended.predicates {
             self.done(now, bits.entry);
         }
-        self.active = true;
     }
 
     /// The bits of address and predicate records in use, for the watchdog's report.
@@ -581,4 +628,11 @@ impl Expansion {
         let predicates: u32 = self.warps.iter().map(|queues| queues.predicates).sum();
         format!("{} tuples, {addresses} addresses and {predicates} predicates in the queues", self.in_use)
     }
+}
+
+/// The first member of a set from `from` on, in a circle.
+fn next_of(set: u64, from: usize) -> Option<usize> {
+    let later = set & u64::MAX << from;
+    let chosen = if later != 0 { later } else { set };
+    (chosen != 0).then(|| chosen.trailing_zeros() as usize)
 }

@@ -6,6 +6,7 @@
 use super::tuple::{Extents, Place, Tuple, Word};
 use crate::analysis::affine::{is_complement, is_sign_word, modulus};
 use crate::source::Row;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use trace_format::isa::{Inst, Op, Operand, Pc, PredSrc, Reg, Sign, SpecialReg};
 use trace_format::semantics::{Banks, Code, Warp, execute};
@@ -45,11 +46,20 @@ pub(super) struct Event {
     pub pc: u32,
     /// Lanes in which it takes effect.
     pub exec: u32,
-    /// Results, or the words of the address.
-    pub rows: [Row; 2],
+    /// How many rows it has: its results, or the words of the address.
+    pub rows: u8,
+    /// Number of the first one among the rows of its warp.
+    pub first_row: u32,
     /// Lanes in which its destination predicates are true.
     pub preds: [u32; 2],
     pub comparison: Comparison,
+}
+
+impl Event {
+    /// An instruction in some lanes, not yet executed.
+    pub(super) const fn new(pc: u32, exec: u32) -> Event {
+        Event { pc, exec, rows: 0, first_row: 0, preds: [0; 2], comparison: Comparison::Scalar }
+    }
 }
 
 type Pieces = Vec<(u32, Word)>;
@@ -150,11 +160,16 @@ impl Lanes {
 
     /// A register's values.
     fn row(&self, reg: Reg) -> Row {
-        let mut row = Row::ZERO;
-        for (lanes, word) in self.pieces(reg) {
-            crate::techniques::merge(&mut row, &word.expand(&self.place), *lanes);
+        match self.pieces(reg) {
+            [(u32::MAX, word)] => word.expand(&self.place),
+            pieces => {
+                let mut row = Row::ZERO;
+                for (lanes, word) in pieces {
+                    crate::techniques::merge(&mut row, &word.expand(&self.place), *lanes);
+                }
+                row
+            }
         }
-        row
     }
 
     fn write(&mut self, reg: Reg, mask: u32, word: Word, evaluator: &mut Evaluator) {
@@ -243,16 +258,21 @@ impl Lanes {
         }
     }
 
-    /// Executes an instruction of the affine stream for this warp.
-    pub(super) fn step(&mut self, evaluator: &mut Evaluator, pc: u32, exec: u32) -> Event {
-        let insts = Arc::clone(&evaluator.insts);
-        let inst = &insts[pc as usize];
-        let mut event =
-            Event { pc, exec, rows: [Row::ZERO; 2], preds: [0; 2], comparison: Comparison::Scalar };
+    /// Executes an instruction of the affine stream for this warp in some lanes; its rows are added to `rows`.
+    pub(super) fn step(
+        &mut self,
+        evaluator: &mut Evaluator,
+        (pc, exec): (u32, u32),
+        rows: &mut VecDeque<Row>,
+    ) -> Event {
+        let mut event = Event::new(pc, exec);
+        let inst = evaluator.insts[pc as usize];
+        let inst = &inst;
         if inst.kind().is_memory() {
-            let span = inst.src_span(0).into_iter().flat_map(|span| span.iter().collect::<Vec<_>>());
-            for (row, reg) in event.rows.iter_mut().zip(span) {
-                *row = self.row(reg);
+            let span = inst.src_span(0).into_iter().flat_map(trace_format::isa::RegSpan::iter);
+            for reg in span.take(2) {
+                rows.push_back(self.row(reg));
+                event.rows += 1;
             }
             return event;
         }
@@ -270,8 +290,9 @@ impl Lanes {
             }
             evaluator.parts = parts;
         }
-        for (row, reg) in event.rows.iter_mut().zip(inst.dst_regs()) {
-            *row = self.row(reg);
+        for reg in inst.dst_regs().take(2) {
+            rows.push_back(self.row(reg));
+            event.rows += 1;
         }
         for (bits, pred) in event.preds.iter_mut().zip(inst.dst_preds()) {
             *bits = self.preds[usize::from(pred.0 & 7)];

@@ -28,7 +28,7 @@ use declare::{Counts, Lost, Params, Stall};
 use decouple::{Role, Wanted, decouple};
 use expansion::{Expansion, Record, STORAGE};
 use lanes::Evaluator;
-use stream::AffineWarp;
+use stream::{AffineWarp, Passed};
 use trace_format::isa::{Inst, Kind};
 use trace_format::semantics::{Code, Geometry};
 use tuple::Extents;
@@ -43,7 +43,14 @@ const INFO: TechniqueInfo = TechniqueInfo::new(
     "addresses and predicates that are affine in thread indices come from a warp that runs ahead of all others",
     "DAC (Wang and Lin, ISCA 2017), section 4",
 )
-.with_claims(&[Claim::FetchStream, Claim::ReuseOfResults, Claim::MemoryAccesses])
+.with_claims(&[
+    Claim::FetchStream,
+    Claim::ReuseOfResults,
+    Claim::MemoryAccesses,
+    Claim::RegisterContents,
+    Claim::ResultDestination,
+    Claim::WaitingWarps,
+])
 .with_params(Params::declared)
 .with_counters(Counts::DECLARED)
 .with_stalls(Stall::DECLARED)
@@ -51,12 +58,13 @@ const INFO: TechniqueInfo = TechniqueInfo::new(
 .with_storage(STORAGE);
 
 /// An instruction in flight.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Flight {
     /// What it took from the address queue.
     record: Option<Record>,
-    /// Results that the affine warp computes as well.
-    expected: Option<[Row; 2]>,
+    /// Whether the affine warp computes its results as well, and these.
+    expects: bool,
+    expected: [Row; 2],
 }
 
 /// See the module.
@@ -101,14 +109,6 @@ impl Dac {
         })
     }
 
-    fn flight_mut(&mut self, inst: &InstView<'_>) -> &mut Flight {
-        let slot = usize::from(inst.id.slot());
-        if slot >= self.flights.len() {
-            self.flights.resize(slot + 1, Flight::default());
-        }
-        &mut self.flights[slot]
-    }
-
     /// The barriers that all warps of a block have reached.
     fn note_barriers(&mut self, block: usize) {
         let of_block = self.barriers.iter().flatten().filter(|(of, _)| *of == block);
@@ -116,22 +116,36 @@ impl Dac {
             self.units.pass_barriers(block, reached);
         }
     }
+}
 
-    /// The affine warp's event for the instruction that a warp passes.
-    fn pass(
-        &mut self,
-        cx: &mut Cx<'_>,
-        warp: &WarpView<'_>,
-        inst: &InstView<'_>,
-        exec: u32,
-    ) -> Result<lanes::Event, Box<ValueMismatch>> {
-        let event = self.affine.pass(cx, &self.roles, warp.slot);
-        match event.filter(|event| event.pc == inst.pc && event.exec == exec) {
-            Some(event) => Ok(event),
-            None => {
-                let written = inst.inst.destinations().iter().chain(inst.inst.sources()).copied();
-                Err(cx.missing(warp, inst.pc, written.min().unwrap_or(0), warp.threads))
-            }
+impl Flight {
+    const NONE: Flight = Flight { record: None, expects: false, expected: [Row::ZERO; 2] };
+
+    /// That of an instruction.
+    fn of<'f>(flights: &'f mut Vec<Flight>, inst: &InstView<'_>) -> &'f mut Flight {
+        let slot = usize::from(inst.id.slot());
+        if slot >= flights.len() {
+            flights.resize(slot + 1, Flight::NONE);
+        }
+        &mut flights[slot]
+    }
+}
+
+/// The affine warp's event for the instruction that a warp passes.
+fn pass<'a>(
+    affine: &'a mut AffineWarp,
+    roles: &[Role],
+    cx: &mut Cx<'_>,
+    warp: &WarpView<'_>,
+    inst: &InstView<'_>,
+    exec: u32,
+) -> Result<Passed<'a>, Box<ValueMismatch>> {
+    let passed = affine.pass(cx, roles, warp.slot);
+    match passed.filter(|passed| passed.event.pc == inst.pc && passed.event.exec == exec) {
+        Some(passed) => Ok(passed),
+        None => {
+            let written = inst.inst.destinations().iter().chain(inst.inst.sources()).copied();
+            Err(cx.missing(warp, inst.pc, written.min().unwrap_or(0), warp.threads))
         }
     }
 }
@@ -224,6 +238,7 @@ impl Technique for Dac {
         plan.scouting = plan.scouting.or(Scouting::Paths);
         plan.hooks.fetch = true;
         plan.hooks.issue = true;
+        plan.hooks.wakes = true;
         plan.hooks.tick = true;
         plan.hooks.companion = true;
         Ok(())
@@ -242,7 +257,7 @@ impl Technique for Dac {
         let place = tuple::Place::of(&self.geometry, warp.block, warp.warp);
         let lanes = lanes::Lanes::new(place, self.registers, warp.threads);
         self.affine.place(cx.cycle, warp.slot, warp.block_slot, lanes);
-        self.units.begin_warp(warp.slot);
+        self.units.begin_warp(warp.block_slot, warp.slot);
         self.passed[warp.slot] = (0, [0; 8]);
         self.barriers[warp.slot] = Some((warp.block_slot, 0));
     }
@@ -298,8 +313,14 @@ impl Technique for Dac {
         let role = self.roles[inst.pc as usize];
         let exec = warp.effect(inst);
         let original = &inst.inst.inst;
-        let event = if role.in_stream { Some(self.pass(cx, warp, inst, exec)?) } else { None };
-        let mut flight = Flight::default();
+        let loads_early = self.affine.loads_early(inst.pc);
+        let passed = if role.in_stream {
+            Some(pass(&mut self.affine, &self.roles, cx, warp, inst, exec)?)
+        } else {
+            None
+        };
+        let flight = Flight::of(&mut self.flights, inst);
+        (flight.record, flight.expects) = (None, false);
         if matches!(inst.inst.path, Path::Memory(_)) {
             let address = original.src_span(0).filter(|_| original.op.takes_address());
             let in_data = |reg: u8| {
@@ -317,7 +338,7 @@ impl Technique for Dac {
                 };
                 if is_global_load(original) {
                     self.counts.affine_loads += 1;
-                    self.counts.early_data_loads += u64::from(self.affine.loads_early(inst.pc));
+                    self.counts.early_data_loads += u64::from(loads_early);
                 } else {
                     self.counts.other_affine_accesses += 1;
                 }
@@ -333,11 +354,11 @@ impl Technique for Dac {
                     continue;
                 }
                 cx.opportunity(1);
-                let Some(event) = event.filter(|_| role.address) else {
+                let Some(passed) = passed.filter(|_| role.address) else {
                     cx.lost(role.address_lost, 1);
                     continue;
                 };
-                let row = &event.rows[usize::from(operand.reg - span.first.0)];
+                let row = passed.rows[usize::from(operand.reg - span.first.0)];
                 if in_data(operand.reg) || !operand.is_from_bank() {
                     cx.compare(warp, inst.pc, operand.reg, exec, row)?;
                     cx.lost(if in_data(operand.reg) { Lost::NeededByAll } else { Lost::Elsewhere }, 1);
@@ -347,10 +368,14 @@ impl Technique for Dac {
                         ReadFrom::Storage(access, cx.supply(warp, inst.pc, operand.reg, exec, row)?);
                 }
             }
-        } else {
-            flight.expected = event.map(|event| event.rows);
+        } else if let Some(passed) = passed {
+            flight.expects = true;
+            for (held, row) in
+                flight.expected.iter_mut().zip(passed.rows).take(inst.inst.destinations().len())
+            {
+                *held = *row;
+            }
         }
-        *self.flight_mut(inst) = flight;
         Ok(())
     }
 
@@ -363,10 +388,10 @@ impl Technique for Dac {
         _how: Answered,
         results: &[RegisterWrite<'_>],
     ) -> Result<(), Box<ValueMismatch>> {
-        let event = self.pass(cx, warp, inst, inst.exec)?;
+        let Passed { event, rows } = pass(&mut self.affine, &self.roles, cx, warp, inst, inst.exec)?;
         self.counts.removed_instructions += 1;
         cx.opportunity(results.len() as u64);
-        for (result, row) in results.iter().zip(&event.rows) {
+        for (result, row) in results.iter().zip(rows) {
             cx.supply_result(warp, inst, result, row)?;
         }
         let role = self.roles[inst.pc as usize];
@@ -394,17 +419,17 @@ impl Technique for Dac {
         inst: &InstView<'_>,
         writes: &mut [RegisterWrite<'_>],
     ) -> Result<(), Box<ValueMismatch>> {
-        let flight = std::mem::take(self.flight_mut(inst));
-        if let Some(record) = &flight.record {
-            self.units.unlock(cx, record);
+        let flight = Flight::of(&mut self.flights, inst);
+        if let Some(record) = flight.record.take() {
+            self.units.unlock(cx, &record);
         }
         if inst.inst.path != Path::Alu {
             return Ok(());
         }
         cx.opportunity(writes.len() as u64);
         cx.lost(self.roles[inst.pc as usize].lost, writes.len() as u64);
-        if let Some(expected) = &flight.expected {
-            for (write, row) in writes.iter().zip(expected) {
+        if std::mem::take(&mut flight.expects) {
+            for (write, row) in writes.iter().zip(&flight.expected) {
                 cx.compare_result(warp, inst, write, row)?;
             }
         }
@@ -443,8 +468,8 @@ impl Technique for Dac {
         }
     }
 
-    fn loaded(&mut self, _cx: &mut Cx<'_>, tag: u32, locked: bool) {
-        self.units.loaded(tag, locked);
+    fn loaded(&mut self, cx: &mut Cx<'_>, tag: u32, locked: bool) {
+        self.units.loaded(cx, tag, locked);
     }
 
     fn end_warp(&mut self, cx: &mut Cx<'_>, warp_slot: usize) {

@@ -7,9 +7,10 @@
 //! them as on a SIMT stack; at a barrier for the other warps of their block.
 
 use super::decouple::Role;
-use super::expansion::{Expansion, Lines};
+use super::expansion::Expansion;
 use super::lanes::{Comparison, Evaluator, Event, Lanes};
 use crate::program::{Path, Program};
+use crate::source::Row;
 use crate::techniques::{Cx, MicroId, MicroOp, Plan};
 use std::collections::VecDeque;
 use trace_format::isa::space::Space;
@@ -25,7 +26,10 @@ struct Warp {
     lanes: Lanes,
     /// Instructions of the affine stream that the affine warp or the warp itself has still to pass.
     events: VecDeque<Event>,
-    /// Number of the first of them, and of those that the affine warp and the warp pass next.
+    /// Their rows, and the number of the first of these.
+    rows: VecDeque<Row>,
+    first_row: u32,
+    /// Number of the first event, and of those that the affine warp and the warp pass next.
     first: u64,
     affine_at: u64,
     warp_at: u64,
@@ -34,6 +38,13 @@ struct Warp {
     /// Predicates computed so far, and the number of the latest one of each predicate register.
     predicates: u64,
     numbers: [u64; 8],
+}
+
+/// An instruction of the affine stream that a warp passes, with its results or the words of its address.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Passed<'a> {
+    pub event: &'a Event,
+    pub rows: [&'a Row; 2],
 }
 
 /// The instruction that the affine warp executes next, for some warps.
@@ -183,13 +194,22 @@ impl AffineWarp {
         warp.events.get_mut(at).expect("the affine warp is ahead")
     }
 
+    /// A row of such an event, for faults.
+    #[cfg(test)]
+    pub(super) fn row_mut(&mut self, slot: usize, ahead: usize) -> &mut Row {
+        let first_row = self.event_mut(slot, ahead).first_row;
+        let warp = self.warps[slot].as_mut().expect("a warp");
+        let at = first_row.wrapping_sub(warp.first_row) as usize;
+        warp.rows.get_mut(at).expect("a row")
+    }
+
     pub(super) fn evaluator(&self) -> Option<&Evaluator> {
         self.evaluator.as_ref()
     }
 
     /// Whether a load's data are loaded early.
     pub(super) fn loads_early(&self, pc: u32) -> bool {
-        self.steps[pc as usize].as_ref().is_some_and(|step| step.early)
+        self.steps.get(pc as usize).and_then(Option::as_ref).is_some_and(|step| step.early)
     }
 
     /// Places a warp, which waits for the next batch.
@@ -198,6 +218,8 @@ impl AffineWarp {
             block,
             lanes,
             events: VecDeque::new(),
+            rows: VecDeque::new(),
+            first_row: 0,
             first: 0,
             affine_at: 0,
             warp_at: 0,
@@ -217,21 +239,24 @@ impl AffineWarp {
         while warp.first + warp.events.len() as u64 <= number {
             let step = cx.scouts()?.step(slot)?;
             if roles[step.pc as usize].in_stream {
-                let event = warp.lanes.step(evaluator, step.pc, step.exec);
-                warp.events.push_back(event);
+                let first_row = warp.first_row.wrapping_add(warp.rows.len() as u32);
+                let event = warp.lanes.step(evaluator, (step.pc, step.exec), &mut warp.rows);
+                warp.events.push_back(Event { first_row, ..event });
             }
         }
         warp.events.get((number - warp.first) as usize)
     }
 
-    /// The event of the instruction that a warp itself passes.
-    pub(super) fn pass(&mut self, cx: &mut Cx<'_>, roles: &[Role], slot: usize) -> Option<Event> {
-        let number = self.warps[slot].as_ref()?.warp_at;
-        let event = *self.event(cx, roles, slot, number)?;
+    /// The event of the instruction that a warp itself passes; it is kept until the warp passes the next one.
+    pub(super) fn pass(&mut self, cx: &mut Cx<'_>, roles: &[Role], slot: usize) -> Option<Passed<'_>> {
+        let warp = self.warps[slot].as_mut()?;
+        warp.trim();
+        let number = warp.warp_at;
+        self.event(cx, roles, slot, number)?;
         let warp = self.warps[slot].as_mut()?;
         warp.warp_at += 1;
-        warp.trim();
-        Some(event)
+        let event = warp.events.get((number - warp.first) as usize)?;
+        Some(Passed { event, rows: warp.rows_of(event) })
     }
 
     /// Begins the next batch when the affine warp is idle and no further block has come for a while.
@@ -398,18 +423,23 @@ impl AffineWarp {
         let mut begun = 0u64;
         for slot in slots(next.warps).filter(in_effect) {
             let Some((warp, event)) = self.current(slot) else { continue };
-            let [low, high] = &event.rows;
+            let [low, high] = warp.rows_of(event);
             let addresses: [u64; 32] = std::array::from_fn(|lane| {
                 let high = if step.wide { u64::from(high.0[lane]) << 32 } else { 0 };
                 let address = (u64::from(low.0[lane]) << step.scale | high).wrapping_add(step.offset as u64);
                 if step.wide { address } else { address & 0xFFFF_FFFF }
             });
-            let lines = Lines::of(&addresses, event.exec, step.bytes);
             let lane = event.exec.trailing_zeros() as usize & 31;
             let early = step.early && Space::of_generic(addresses[lane]).0 == Space::Global;
             let starts = begun >> warp.block & 1 == 0;
             begun |= 1 << warp.block;
-            units.push_address(entry, (warp.block, slot), next.pc, lines, (early, starts));
+            units.push_address(
+                entry,
+                (warp.block, slot),
+                next.pc,
+                (&addresses, event.exec, step.bytes),
+                (early, starts),
+            );
         }
     }
 
@@ -479,9 +509,20 @@ impl AffineWarp {
 impl Warp {
     /// Forgets events that both have passed.
     fn trim(&mut self) {
-        while self.first < self.affine_at.min(self.warp_at) && self.events.pop_front().is_some() {
+        while self.first < self.affine_at.min(self.warp_at)
+            && let Some(event) = self.events.pop_front()
+        {
             self.first += 1;
+            self.first_row = self.first_row.wrapping_add(u32::from(event.rows));
+            self.rows.drain(..usize::from(event.rows));
         }
+    }
+
+    /// The rows of an event; zeros where it has none.
+    fn rows_of(&self, event: &Event) -> [&Row; 2] {
+        let first = event.first_row.wrapping_sub(self.first_row) as usize;
+        let row = |at: usize| if at < usize::from(event.rows) { self.rows.get(first + at) } else { None };
+        [0, 1].map(|at| row(at).unwrap_or(&Row::ZERO))
     }
 }
 

@@ -315,12 +315,12 @@ fn an_index_that_wraps_around_unseen_is_caught() {
 
 #[test]
 fn a_wrong_lane_of_an_address_is_caught() {
-    caught(Collect(17), |dac, slot| dac.affine.event_mut(slot, 0).rows[0].0[13] ^= 4);
+    caught(Collect(17), |dac, slot| dac.affine.row_mut(slot, 0).0[13] ^= 4);
 }
 
 #[test]
 fn swapped_lanes_of_an_address_are_caught() {
-    caught(Collect(5), |dac, slot| dac.affine.event_mut(slot, 0).rows[0].0.swap(3, 4));
+    caught(Collect(5), |dac, slot| dac.affine.row_mut(slot, 0).0.swap(3, 4));
 }
 
 #[test]
@@ -341,4 +341,40 @@ fn a_lost_address_is_caught() {
 #[test]
 fn an_address_of_another_instruction_is_caught() {
     caught(Collect(13), |dac, slot| dac.units.first_address(slot).pc = 17);
+}
+
+#[test]
+fn warps_that_sleep_are_woken_in_the_cycle_in_which_their_queue_is_filled() {
+    for policy in ["gto", "lrr", "oldest", "two_level"] {
+        let policy = format!("scheduler.policy={policy}");
+        for entries in [192, 1] {
+            let entries = format!("technique.dac.address_entries={entries}");
+            let config = machine(&[&policy, &entries, "gpu.sms=2"]);
+            let of =
+                |every_cycle| kernel(12).run_with(&config, &["dac"], 1, every_cycle).expect("no deadlock");
+            // Where every cycle is looked at, warps are asked about in each.
+            let (asked, woken) = (of(true), of(false));
+            assert_eq!(asked.counters.values(), woken.counters.values(), "{policy}");
+            assert_eq!(asked.stalls, woken.stalls, "{policy}");
+            let accounts =
+                |stats: &Stats| (stats.techniques[0].ledger.clone(), stats.techniques[0].column_values());
+            assert_eq!(accounts(&asked), accounts(&woken), "{policy}");
+        }
+    }
+}
+
+#[test]
+fn without_limits_the_same_is_supplied_and_switched_off_nothing() {
+    let of = |set: &[&str]| {
+        let stats = run(&kernel(12), set);
+        closes(&stats);
+        stats
+    };
+    let supplied = |stats: &Stats| stats.techniques[0].ledger.supplied;
+    let (real, ideal) = (of(&[]), of(&["technique.dac.ideal=true"]));
+    assert_eq!(supplied(&ideal), supplied(&real), "limits cost time alone");
+    assert!(supplied(&real) > 0);
+    let off = of(&["technique.dac.ideal=true", "technique.dac.mechanism=false"]);
+    assert_eq!((supplied(&off), stalls(&off, Stall::Address)), (0, 0));
+    assert_eq!(lost(&off, Lost::Off), off.techniques[0].ledger.opportunities);
 }

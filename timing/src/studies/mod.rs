@@ -7,6 +7,7 @@
 //! annotated source, and machine-readable data, all generated from the lists by [`result`](StudyResult).
 
 pub(crate) mod affine;
+pub(crate) mod copies;
 pub(crate) mod dead;
 pub(crate) mod define;
 pub(crate) mod divergence;

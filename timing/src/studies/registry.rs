@@ -161,4 +161,5 @@ studies! {
     divergence Divergence: divergence;
     memory Memory: memory;
     lifetime Lifetime: lifetime;
+    copies Copies: copies;
 }

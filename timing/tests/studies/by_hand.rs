@@ -203,6 +203,22 @@ fn liveness() {
 }
 
 #[test]
+fn copies() {
+    let code = [mov(0, 7), mov(1, 7), add(2, r(0), r(1)), stg(4, 2), exit()];
+    let found = counts(&launch(&code, 1, 1, |_| {}), "copies");
+    // r0 for two rounds, r1 for one of them, r2 for one.
+    assert_eq!((found["needed_rounds"], found["copies_in_warp"], found["copies_in_block"]), (4, 1, 1));
+    let found = counts(&launch(&code, 3, 2, |_| {}), "copies");
+    // In each of three blocks all that the second warp holds is in the first one too.
+    let expected = (3 * 8, 3 * 2, 3 * (1 + 4));
+    assert_eq!((found["needed_rounds"], found["copies_in_warp"], found["copies_in_block"]), expected);
+    // Some lanes of r0 are replaced: its value in the others is read, and the new one is another.
+    let half = [mov(0, 7), mov(1, 7), mov(0, 9), add(2, r(0), r(1)), stg(4, 2), exit()];
+    let found = counts(&launch(&half, 1, 1, |path| path[2].active = 0xFF), "copies");
+    assert_eq!((found["needed_rounds"], found["copies_in_warp"]), (2 + 2 + 1 + 1, 1));
+}
+
+#[test]
 fn divergence() {
     let mut branch = Inst::new(Op::Bra {}).guarded(PredSrc::of(Pred(0)));
     branch.target = Pc(6);

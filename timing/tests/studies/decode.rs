@@ -84,7 +84,12 @@ pub(crate) struct Block {
 impl Block {
     /// The block's events in the order in which warps execute `chunk` instructions each in turn and wait at barriers.
     pub(crate) fn order(&self, chunk: usize) -> Vec<(usize, &Event)> {
-        let mut order = Vec::new();
+        self.rounds(chunk).into_iter().flatten().collect()
+    }
+
+    /// The same, in rounds of one turn of each warp that does not wait.
+    pub(crate) fn rounds(&self, chunk: usize) -> Vec<Vec<(usize, &Event)>> {
+        let mut rounds = Vec::new();
         let mut at = vec![0; self.warps.len()];
         let mut waits = vec![false; self.warps.len()];
         let ended = |at: &[usize], warp: usize| at[warp] == self.warps[warp].len();
@@ -92,20 +97,22 @@ impl Block {
             if (0..at.len()).all(|warp| ended(&at, warp) || waits[warp]) {
                 waits.fill(false);
             }
+            let mut round = Vec::new();
             for warp in 0..at.len() {
                 for _ in 0..chunk {
                     if ended(&at, warp) || waits[warp] {
                         break;
                     }
                     let event = &self.warps[warp][at[warp]];
-                    order.push((warp, event));
+                    round.push((warp, event));
                     at[warp] += 1;
                     let blocking = matches!(event.inst.op, Op::Bar { mode } if mode != BarMode::Arrive);
                     waits[warp] = blocking && event.exec != 0;
                 }
             }
+            rounds.push(round);
         }
-        order
+        rounds
     }
 }
 

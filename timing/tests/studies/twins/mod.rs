@@ -1,6 +1,7 @@
 //! A direct implementation of every study from its definition, over decoded values, without sharing, caching
 //! or sampling.
 
+mod copies;
 mod memory;
 mod pairs;
 mod registers;
@@ -25,4 +26,5 @@ pub(crate) const TWINS: &[(&str, Twin)] = &[
     ("dead", memory::dead),
     ("memory", memory::memory),
     ("sharing", memory::sharing),
+    ("copies", copies::copies),
 ];

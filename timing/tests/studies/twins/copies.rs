@@ -1,7 +1,7 @@
-//! Twin of the study of copies: every round of every value, beside all values of the block.
+//! Twin of the study of copies: every round of every value, beside all older values that are equal.
 
 use super::super::decode::{Block, Counts, Launch, lanes};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A value in a register of a warp, from the round in which it was written to that in which it is read last.
 struct Value {
@@ -11,16 +11,6 @@ struct Value {
     to: usize,
     words: Vec<u32>,
     pc: usize,
-}
-
-impl Value {
-    fn is_held(&self, round: usize) -> bool {
-        (self.from..self.to).contains(&round)
-    }
-
-    fn is_older(&self, other: &Value) -> bool {
-        (self.from, self.warp, self.reg) < (other.from, other.warp, other.reg)
-    }
 }
 
 fn values(block: &Block) -> Vec<Value> {
@@ -46,21 +36,23 @@ fn values(block: &Block) -> Vec<Value> {
     values
 }
 
-/// The definitions of `copies`.
+/// The definitions of `copies`: of equal values, from the oldest on, a value is a copy in the rounds in which one before it is held.
 pub(crate) fn copies(launch: &Launch) -> Counts {
     let mut counts = Counts::of(launch);
     for block in &launch.blocks {
-        let values = values(block);
-        for value in &values {
+        let mut same: BTreeMap<Vec<u32>, Vec<Value>> = BTreeMap::new();
+        for value in values(block) {
             counts.add(value.pc, "needed_rounds", (value.to - value.from) as u64);
-            for round in value.from..value.to {
-                let same = |other: &&Value| {
-                    other.is_held(round) && other.is_older(value) && other.words == value.words
-                };
-                let older: Vec<&Value> = values.iter().filter(same).collect();
-                let in_warp = older.iter().any(|other| other.warp == value.warp);
-                counts.add(value.pc, "copies_in_warp", u64::from(in_warp));
-                counts.add(value.pc, "copies_in_block", u64::from(!older.is_empty()));
+            same.entry(value.words.clone()).or_default().push(value);
+        }
+        for mut values in same.into_values() {
+            values.sort_by_key(|value| (value.from, value.warp, value.reg));
+            let (mut in_block, mut in_warp) = (BTreeSet::new(), BTreeSet::new());
+            for value in &values {
+                for round in value.from..value.to {
+                    counts.add(value.pc, "copies_in_warp", u64::from(!in_warp.insert((value.warp, round))));
+                    counts.add(value.pc, "copies_in_block", u64::from(!in_block.insert(round)));
+                }
             }
         }
     }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `<!-- book: write PATH -->` | the reader writes the block into this file |
 //! | `<!-- book: insert PATH after TEXT -->` | the reader inserts it there, below the last line that contains the text |
+//! | `<!-- book: replace PATH line TEXT -->` | the reader replaces the last line there that contains the text |
 //! | `<!-- book: equals PATH -->` | the block is a copy of this file of the checkout, or of its end |
 //! | `<!-- book: needs TOOL -->` | the block is skipped where the tool is missing |
 //! | `<!-- book: long REASON -->` | the block takes minutes, and is run only on demand |
@@ -38,6 +39,8 @@ pub enum Action {
     Write(String),
     /// It is inserted into a file below the last line that contains a text.
     Insert(String, String),
+    /// It replaces that line.
+    Replace(String, String),
 }
 
 /// A block of a page.
@@ -62,8 +65,7 @@ pub struct Block {
 /// The comments in front of a block.
 #[derive(Default)]
 struct Notes {
-    write: Option<String>,
-    insert: Option<(String, String)>,
+    edit: Option<Action>,
     equals: Option<String>,
     needs: Vec<Tool>,
     long: bool,
@@ -131,10 +133,14 @@ impl Notes {
     fn add(&mut self, note: &str) -> Result<(), String> {
         let (word, rest) = note.split_once(' ').unwrap_or((note, ""));
         match word {
-            "write" => self.write = Some(rest.to_owned()),
+            "write" => self.edit = Some(Action::Write(rest.to_owned())),
             "insert" => {
                 let (path, text) = rest.split_once(" after ").ok_or("insert PATH after TEXT")?;
-                self.insert = Some((path.to_owned(), text.to_owned()));
+                self.edit = Some(Action::Insert(path.to_owned(), text.to_owned()));
+            }
+            "replace" => {
+                let (path, text) = rest.split_once(" line ").ok_or("replace PATH line TEXT")?;
+                self.edit = Some(Action::Replace(path.to_owned(), text.to_owned()));
             }
             "equals" => self.equals = Some(rest.to_owned()),
             "needs" => self.needs.extend(test_kit::required(rest)?),
@@ -146,15 +152,12 @@ impl Notes {
     }
 
     fn block(&self, line: usize, language: &str, text: String) -> Result<Block, String> {
-        let action = match (&self.write, &self.insert) {
+        let action = match (&self.edit, language) {
             _ if self.skip => None,
-            (Some(path), _) => Some(Action::Write(path.clone())),
-            (None, Some((path, after))) => Some(Action::Insert(path.clone(), after.clone())),
-            (None, None) => match language {
-                "console" => Some(Action::Run(console(&text, line)?)),
-                "sh" => Some(Action::Run(shell(&text, line))),
-                _ => None,
-            },
+            (Some(edit), _) => Some(edit.clone()),
+            (None, "console") => Some(Action::Run(console(&text, line)?)),
+            (None, "sh") => Some(Action::Run(shell(&text, line))),
+            (None, _) => None,
         };
         let (equals, needs, long) = (self.equals.clone(), self.needs.clone(), self.long);
         Ok(Block { line, language: language.to_owned(), text, action, equals, needs, long })

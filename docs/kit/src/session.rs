@@ -106,7 +106,7 @@ impl<'a> Script<'a> {
         let place = format!("{page}, line {}", block.line);
         match &block.action {
             None => {}
-            Some(Action::Write(_) | Action::Insert(..)) if !whole => {}
+            Some(Action::Write(_) | Action::Insert(..) | Action::Replace(..)) if !whole => {}
             Some(Action::Run(commands)) => {
                 for command in commands.iter().filter(|command| whole || command.text.starts_with("cd ")) {
                     let place = format!("{page}, line {}", command.line);
@@ -119,10 +119,15 @@ impl<'a> Script<'a> {
                     format!("mkdir -p \"$(dirname \"{path}\")\" && cp '{}' \"{path}\"", kept.display());
                 self.step(place, "writing a file", &[], &command);
             }
-            Some(Action::Insert(path, after)) => {
+            Some(Action::Insert(path, text)) => {
                 keep()?;
-                let command = format!("insert \"{path}\" '{after}' '{}'", kept.display());
+                let command = format!("edit \"{path}\" '{text}' '{}' 1", kept.display());
                 self.step(place, "inserting into a file", &[], &command);
+            }
+            Some(Action::Replace(path, text)) => {
+                keep()?;
+                let command = format!("edit \"{path}\" '{text}' '{}' 0", kept.display());
+                self.step(place, "replacing a line", &[], &command);
             }
         }
         Ok(())
@@ -144,10 +149,10 @@ fn preamble() -> String {
         let _ = writeln!(text, "    {pattern}) {instead} ;;");
     }
     text += "    *) command cargo \"$@\" ;;\n    esac\n}\n";
-    text += r#"insert() {
-    awk -v text="$2" -v block="$3" '
+    text += r#"edit() {
+    awk -v text="$2" -v block="$3" -v keep="$4" '
         NR == FNR { if (index($0, text)) last = FNR; next }
-        { print }
+        keep || FNR != last { print }
         FNR == last { while ((getline line < block) > 0) print line }
         END { exit !last }' "$1" "$1" >"$1.new" && mv "$1.new" "$1"
 }

@@ -2,9 +2,9 @@
 # Warplab in a container: programs, CUDA libraries, bundled workloads and examples in /opt/warplab.
 #
 #   docker build -t warplab .
-#   docker run --rm -v "$PWD:/work" warplab emu record app.ptx
+#   docker run --rm -v "$PWD:/work" --user "$(id -u):$(id -g)" warplab emu record app.ptx
 #
-# CUDA programs are mounted, too: `docker run --rm -v "$PWD:/work" warplab emu record -- ./app`. nvcc is not in it.
+# CUDA programs run likewise (emu record -- ./app); nvcc is not in it.
 
 FROM rust:1.89-slim-bookworm AS build
 WORKDIR /src
@@ -19,9 +19,8 @@ RUN BUILT=target/release tools/scripts/install.sh /opt/warplab \
 FROM debian:bookworm-slim
 COPY --from=build /opt/warplab /opt/warplab
 ENV PATH=/opt/warplab/bin:$PATH
-RUN useradd --create-home warplab && mkdir /work && chown warplab /work
-USER warplab
 WORKDIR /work
+USER 1000:1000
 RUN emu record /opt/warplab/tests/workloads/textbook/vectoradd/vectoradd.ptx -o /tmp/vectoradd.wtrace \
     && timing replay /tmp/vectoradd.wtrace --tech bow > /dev/null \
     && rm /tmp/vectoradd.wtrace

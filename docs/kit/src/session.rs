@@ -3,7 +3,7 @@
 //! The pages become one script, so that folders, variables and activated environments last from one block to the
 //! next. Every step leaves its output and its exit code in a file of its own; afterwards they are compared with the page.
 
-use crate::blocks::{Action, Block, blocks};
+use crate::blocks::{self, Action, Block};
 use crate::{checkout, compare};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ pub fn run(
     let mut script = Script { text: preamble(), steps: Vec::new(), notes };
     let mut found = Vec::new();
     for (name, text) in pages {
-        found.push((name, blocks(text).map_err(|why| format!("{name}, {why}"))?));
+        found.push((name, blocks::blocks(text).map_err(|why| format!("{name}, {why}"))?));
     }
     for (name, block) in found.iter().flat_map(|(name, blocks)| blocks.iter().map(move |block| (name, block)))
     {
@@ -71,6 +71,18 @@ pub fn run(
         judge(i, step, notes, &mut report);
     }
     Ok(report)
+}
+
+/// Whether a page changes files of the checkout or calls cargo, so that a copy of the checkout is built for it.
+///
+/// # Errors
+/// The page cannot be understood.
+pub fn builds(page: &str) -> Result<bool, String> {
+    let cargo = |command: &blocks::Command| command.text.starts_with("cargo build");
+    Ok(blocks::blocks(page)?.iter().any(|block| match &block.action {
+        Some(Action::Run(commands)) => commands.iter().any(cargo),
+        _ => false,
+    }))
 }
 
 /// Compares a block with the file of the checkout that it is a copy of.

@@ -24,27 +24,66 @@ fn missing() -> Vec<Tool> {
         .collect()
 }
 
-/// Runs pages in a copy of the checkout.
-fn run(pages: &[&str], long: bool) {
+/// Runs pages in a copy of the checkout, and counts commands and comparisons.
+fn run(pages: &[String], long: bool, counted: &mut (usize, usize)) {
     let _watchdog = Watchdog::over(pages.join(", "));
-    let read = |page: &&str| {
+    let read = |page: &String| {
         let text = fs::read_to_string(checkout::root().join(page)).unwrap_or_else(|e| panic!("{page}: {e}"));
-        ((*page).to_owned(), text)
+        (page.clone(), text)
     };
     let pages: Vec<_> = pages.iter().map(read).collect();
     let scratch = tempfile::tempdir().unwrap();
     let (clone, notes) = (scratch.path().join("warplab"), scratch.path().join("notes"));
     fs::create_dir(&notes).unwrap();
     checkout::copy_to(&clone).unwrap();
+    if pages.iter().any(|(name, text)| session::builds(text).unwrap_or_else(|e| panic!("{name}: {e}"))) {
+        checkout::share_build(&clone).unwrap();
+    }
     let report = session::run(&pages, &clone, &notes, &missing(), long).unwrap_or_else(|e| panic!("{e}"));
     for (place, tool) in report.skipped {
         skipped(tool, &format!("no {} for {place}", tool.name()));
     }
     assert!(report.wrong.is_empty(), "{}", report.wrong.join("\n\n"));
-    assert!(report.compared > 0, "nothing was compared");
+    counted.0 += report.steps;
+    counted.1 += report.compared;
 }
 
 #[test]
 fn readme_runs_in_order() {
-    run(&["README.md"], false);
+    let mut counted = (0, 0);
+    run(&["README.md".to_owned()], false, &mut counted);
+    assert!(counted.0 > 30 && counted.1 > 10, "only {counted:?} commands and comparisons");
+}
+
+/// One after the other: their recordings and reports would take each other's time.
+#[test]
+fn the_book_and_the_guides_run_in_order() {
+    let mut counted = (0, 0);
+    for pages in checkout::book().unwrap() {
+        run(&pages, false, &mut counted);
+    }
+    assert!(counted.0 > 60 && counted.1 > 30, "only {counted:?} commands and comparisons");
+}
+
+/// All of it, with what takes minutes: `cargo test --release -p book-kit -- --ignored`.
+#[test]
+#[ignore = "takes minutes"]
+fn everything_runs_in_order() {
+    let mut counted = (0, 0);
+    run(&["README.md".to_owned()], true, &mut counted);
+    for pages in checkout::book().unwrap() {
+        run(&pages, true, &mut counted);
+    }
+}
+
+#[test]
+fn citation_and_notes_are_of_this_version() {
+    let read = |path: &str| {
+        fs::read_to_string(checkout::root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(read("CITATION.cff").contains(&format!("\nversion: {version}\n")));
+    let notes = read(&format!("docs/src/releases/{version}.md"));
+    assert!(notes.starts_with(&format!("# {version}\n")));
+    assert!(read("docs/src/SUMMARY.md").contains(&format!("releases/{version}.md")));
 }

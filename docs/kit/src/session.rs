@@ -73,12 +73,15 @@ pub fn run(
     Ok(report)
 }
 
-/// Whether a page changes files of the checkout or calls cargo, so that a copy of the checkout is built for it.
+/// Whether a page has cargo build something in its copy of the checkout.
 ///
 /// # Errors
 /// The page cannot be understood.
 pub fn builds(page: &str) -> Result<bool, String> {
-    let cargo = |command: &blocks::Command| command.text.starts_with("cargo build");
+    let built = |arguments: &str| BUILT.iter().any(|(built, _)| *built == arguments);
+    let cargo = |command: &blocks::Command| {
+        command.text.strip_prefix("cargo ").is_some_and(|arguments| !built(arguments))
+    };
     Ok(blocks::blocks(page)?.iter().any(|block| match &block.action {
         Some(Action::Run(commands)) => commands.iter().any(cargo),
         _ => false,

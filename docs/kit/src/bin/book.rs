@@ -43,6 +43,11 @@ fn run(pages: &[&str], long: bool) -> Result<bool, String> {
     let (clone, notes) = (scratch.join("warplab"), scratch.join("notes"));
     std::fs::create_dir_all(&notes).map_err(|e| format!("{}: {e}", notes.display()))?;
     checkout::copy_to(&clone)?;
+    for (_, text) in &pages {
+        if session::builds(text)? {
+            checkout::share_build(&clone)?;
+        }
+    }
     let report = session::run(&pages, &clone, &notes, &[], long)?;
     for wrong in &report.wrong {
         println!("{wrong}\n");

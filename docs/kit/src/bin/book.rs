@@ -1,4 +1,5 @@
-//! `book run PAGE…` runs the examples of pages in a copy of the checkout; without arguments it is the preprocessor that `book.toml` names.
+//! `book run PAGE…` runs the examples of pages in a copy of the checkout; `--long` also those that take minutes, and `--keep` keeps
+//! the copy and the outputs, for pages that are written. Without arguments it is the preprocessor that `book.toml` names.
 
 use book_kit::{chapters, checkout, session};
 use std::io::Read;
@@ -10,9 +11,12 @@ fn main() -> ExitCode {
         // mdBook asks whether this is for a renderer.
         ["supports", ..] => Ok(true),
         [] => preprocess().map(|()| true),
-        ["run", "--long", ref pages @ ..] if !pages.is_empty() => run(pages, true),
-        ["run", ref pages @ ..] if !pages.is_empty() => run(pages, false),
-        _ => Err("usage: book run [--long] PAGE.md…".to_owned()),
+        ["run", ref rest @ ..] => {
+            let has = |flag| rest.contains(&flag);
+            let pages: Vec<&str> = rest.iter().copied().filter(|word| !word.starts_with("--")).collect();
+            run(&pages, has("--long"), has("--keep"))
+        }
+        _ => Err("usage: book run [--long] [--keep] PAGE.md…".to_owned()),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -33,7 +37,7 @@ fn preprocess() -> Result<(), String> {
 }
 
 /// Runs pages one after the other in a copy of the checkout, and prints what is wrong.
-fn run(pages: &[&str], long: bool) -> Result<bool, String> {
+fn run(pages: &[&str], long: bool, keep: bool) -> Result<bool, String> {
     let read = |page: &&str| {
         let text = std::fs::read_to_string(page).map_err(|e| format!("{page}: {e}"))?;
         Ok(((*page).to_owned(), text))
@@ -53,7 +57,7 @@ fn run(pages: &[&str], long: bool) -> Result<bool, String> {
         println!("{wrong}\n");
     }
     println!("{} steps, {} compared, {} wrong", report.steps, report.compared, report.wrong.len());
-    if report.wrong.is_empty() {
+    if report.wrong.is_empty() && !keep {
         std::fs::remove_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
     } else {
         println!("outputs are in {}", notes.display());

@@ -12,6 +12,7 @@
 //! | `<!-- book: equals PATH -->` | the block is a copy of this file of the checkout, or of its end |
 //! | `<!-- book: needs TOOL -->` | the block is skipped where the tool is missing |
 //! | `<!-- book: long REASON -->` | the block takes minutes, and is run only on demand |
+//! | `<!-- book: from here long REASON -->` | so do all blocks below |
 //! | `<!-- book: skip REASON -->` | the block is not run |
 //! | `<!-- book: run COMMAND -->` | a command that readers do not see, run at this place |
 
@@ -79,17 +80,21 @@ struct Notes {
 pub fn blocks(page: &str) -> Result<Vec<Block>, String> {
     let mut found = Vec::new();
     let mut notes = Notes::default();
+    let mut all_long = false;
     let mut lines = page.lines().enumerate().peekable();
     while let Some((at, line)) = lines.next() {
         let line = line.trim();
         if let Some(language) = line.strip_prefix("```") {
             let (text, first) = fenced(&mut lines, at)?;
+            notes.long |= all_long;
             found.push(notes.block(first, language, text)?);
             notes = Notes::default();
         } else if let Some(note) = line.strip_prefix("<!-- book: ") {
             let note = note.strip_suffix("-->").ok_or_else(|| format!("line {}: no `-->`", at + 1))?.trim();
             if let Some(command) = note.strip_prefix("run ") {
-                found.push(hidden(at + 1, command));
+                found.push(Block { long: all_long, ..hidden(at + 1, command) });
+            } else if note.starts_with("from here long ") {
+                all_long = true;
             } else {
                 notes.add(note).map_err(|why| format!("line {}: {why}", at + 1))?;
             }
@@ -245,6 +250,15 @@ mod tests {
         assert_eq!(found[3].action, None);
         assert!(matches!(&found[4].action, Some(Action::Run(one)) if one[0].text == "cd x"));
         assert_eq!(found[5].action, Some(Action::Insert("m.rs".into(), "mod a;".into())));
+        assert!(found.iter().all(|block| !block.long));
+    }
+
+    #[test]
+    fn blocks_that_take_minutes_are_marked_one_by_one_or_from_a_place_on() {
+        let page = "<!-- book: long it builds -->\n```sh\na\n```\n```sh\nb\n```\n\
+                    <!-- book: from here long all build -->\ntext\n<!-- book: run c -->\n```sh\nd\n```\n";
+        let long: Vec<bool> = blocks(page).unwrap().iter().map(|block| block.long).collect();
+        assert_eq!(long, [true, false, true, true]);
     }
 
     #[test]

@@ -73,16 +73,17 @@ pub fn run(
     Ok(report)
 }
 
-/// Whether a page has cargo build something in its copy of the checkout.
+/// Whether a page has cargo build something in its copy of the checkout; `long` as for [`run`].
 ///
 /// # Errors
 /// The page cannot be understood.
-pub fn builds(page: &str) -> Result<bool, String> {
+pub fn builds(page: &str, long: bool) -> Result<bool, String> {
     let built = |arguments: &str| BUILT.iter().any(|(built, _)| *built == arguments);
     let cargo = |command: &blocks::Command| {
         command.text.strip_prefix("cargo ").is_some_and(|arguments| !built(arguments))
     };
-    Ok(blocks::blocks(page)?.iter().any(|block| match &block.action {
+    let run = |block: &&Block| long || !block.long;
+    Ok(blocks::blocks(page)?.iter().filter(run).any(|block| match &block.action {
         Some(Action::Run(commands)) => commands.iter().any(cargo),
         _ => false,
     }))

@@ -48,7 +48,7 @@ fn run(pages: &[&str], long: bool, keep: bool) -> Result<bool, String> {
     std::fs::create_dir_all(&notes).map_err(|e| format!("{}: {e}", notes.display()))?;
     checkout::copy_to(&clone)?;
     for (_, text) in &pages {
-        if session::builds(text)? {
+        if session::builds(text, long)? {
             checkout::share_build(&clone)?;
         }
     }

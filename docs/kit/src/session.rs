@@ -73,6 +73,14 @@ pub fn run(
     Ok(report)
 }
 
+/// Whether there is anything to run on a page; `long` as for [`run`].
+///
+/// # Errors
+/// The page cannot be understood.
+pub fn has_steps(page: &str, long: bool) -> Result<bool, String> {
+    Ok(blocks::blocks(page)?.iter().any(|block| block.action.is_some() && (long || !block.long)))
+}
+
 /// Whether a page has cargo build something in its copy of the checkout; `long` as for [`run`].
 ///
 /// # Errors

@@ -32,6 +32,12 @@ fn run(pages: &[String], long: bool, counted: &mut (usize, usize)) {
         (page.clone(), text)
     };
     let pages: Vec<_> = pages.iter().map(read).collect();
+    let has_steps = |(name, text): &(String, String)| {
+        session::has_steps(text, long).unwrap_or_else(|e| panic!("{name}: {e}"))
+    };
+    if !pages.iter().any(has_steps) {
+        return;
+    }
     let scratch = tempfile::tempdir().unwrap();
     let (clone, notes) = (scratch.path().join("warplab"), scratch.path().join("notes"));
     fs::create_dir(&notes).unwrap();
@@ -53,7 +59,7 @@ fn run(pages: &[String], long: bool, counted: &mut (usize, usize)) {
 fn readme_runs_in_order() {
     let mut counted = (0, 0);
     run(&["README.md".to_owned()], false, &mut counted);
-    assert!(counted.0 > 30 && counted.1 > 10, "only {counted:?} commands and comparisons");
+    assert!(counted.0 > 20 && counted.1 > 10, "only {counted:?} commands and comparisons");
 }
 
 /// One after the other: their recordings and reports would take each other's time. The guides to techniques, studies and
@@ -64,7 +70,7 @@ fn the_book_and_the_guides_run_in_order() {
     for pages in checkout::book().unwrap() {
         run(&pages, false, &mut counted);
     }
-    assert!(counted.0 > 60 && counted.1 > 30, "only {counted:?} commands and comparisons");
+    assert!(counted.0 > 40 && counted.1 > 20, "only {counted:?} commands and comparisons");
 }
 
 /// All of it, with what takes minutes: `cargo test --release -p book-kit -- --ignored`.

@@ -155,6 +155,38 @@ fn what_cannot_work_is_told_before_the_start() {
     assert!(text(&ran.stderr).contains("the CUDA libraries are not in"), "{}", text(&ran.stderr));
 }
 
+/// As cargo builds them, as archives have them, and with a link from elsewhere; alone, as `cargo install` leaves it, `emu`
+/// names the remedy.
+#[test]
+fn the_libraries_are_found_wherever_emu_is_installed() {
+    let install = |libraries: &str| {
+        let folder = Folder::new().file("links/none", "").file("top/bin/none", "").file(libraries, "");
+        std::fs::copy(env!("CARGO_BIN_EXE_emu"), folder.path("top/bin/emu")).expect("a copy");
+        std::os::unix::fs::symlink("../top/bin/emu", folder.path("links/emu")).expect("a link");
+        folder
+    };
+    let run = |folder: &Folder, emu: &str| {
+        let mut command = Command::new(folder.path(emu));
+        command.args(["run", "--", "/bin/sh", "-c", "echo $LD_LIBRARY_PATH"]).env_clear();
+        command.output().expect("emu starts")
+    };
+    for (libraries, place) in
+        [("top/bin/cuda/libcuda.so.1", "top/bin/cuda"), ("top/lib/warplab/libcuda.so.1", "top/lib/warplab")]
+    {
+        let folder = install(libraries);
+        let place = std::fs::canonicalize(folder.path(place)).expect("the folder").display().to_string();
+        for emu in ["top/bin/emu", "links/emu"] {
+            let ran = run(&folder, emu);
+            assert_eq!(text(&ran.stdout).trim(), place, "{}", text(&ran.stderr));
+        }
+    }
+    let ran = run(&install("top/lib/none"), "links/emu");
+    assert_eq!(ran.status.code(), Some(1));
+    for told in ["top/bin/cuda or ", "top/lib/warplab\n", "tools/scripts/install.sh", "WARPLAB_LIBRARIES"] {
+        assert!(text(&ran.stderr).contains(told), "{told} is missing in:\n{}", text(&ran.stderr));
+    }
+}
+
 fn nvcc() -> Option<PathBuf> {
     let told = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache/cuda"));

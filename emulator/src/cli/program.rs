@@ -22,8 +22,9 @@ use warplab_host::input;
 
 /// Environment variable that names the folder with the CUDA libraries.
 const LIBRARIES_VARIABLE: &str = "WARPLAB_LIBRARIES";
-/// The default folder of the libraries, beside `emu`.
-const LIBRARIES_FOLDER: &str = "cuda";
+/// Where the libraries are, seen from the folder of `emu`: as cargo builds them, and as archives and
+/// `tools/scripts/install.sh` install them.
+const LIBRARIES_FOLDERS: [&str; 2] = ["cuda", "../lib/warplab"];
 /// One of the libraries, to check the folder.
 const A_LIBRARY: &str = "libcuda.so.1";
 /// Environment variables that load it into every program: it replaces statically linked CUDA runtimes, those
@@ -155,25 +156,36 @@ fn command(args: &Run) -> Result<Command, CliError> {
     Ok(command)
 }
 
-/// The folder with the CUDA libraries.
+/// The folder with the CUDA libraries: the one that the environment names, or one of those near `emu`, wherever
+/// that is installed. `emu` may be reached through a link.
 fn libraries() -> Result<PathBuf, CliError> {
     let named = std::env::var_os(LIBRARIES_VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let folder = match named {
-        Some(folder) => folder,
+    let folders = match named {
+        Some(folder) => vec![std::path::absolute(&folder).unwrap_or(folder)],
         None => {
             let exe = std::env::current_exe().and_then(std::fs::canonicalize)?;
-            exe.parent().unwrap_or(Path::new("")).join(LIBRARIES_FOLDER)
+            let folder = exe.parent().unwrap_or(Path::new(""));
+            LIBRARIES_FOLDERS.iter().map(|near| beside(folder, near)).collect()
         }
     };
-    let folder = std::path::absolute(&folder).unwrap_or(folder);
-    if folder.join(A_LIBRARY).exists() {
-        return Ok(folder);
+    if let Some(folder) = folders.iter().find(|folder| folder.join(A_LIBRARY).exists()) {
+        return Ok(folder.clone());
     }
+    let searched: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
     Err(CliError::Usage(format!(
-        "the CUDA libraries are not in {}\n  help: build them with `cargo build -p warplab-cuda` in emu's profile, or name \
-         their folder in {LIBRARIES_VARIABLE}",
-        folder.display()
+        "the CUDA libraries are not in {}\n  help: `tools/scripts/install.sh` in a \
+         checkout installs emu with them, `cargo build --release` builds both in target/release, and \
+         {LIBRARIES_VARIABLE} names their folder if it is elsewhere",
+        searched.join(" or ")
     )))
+}
+
+/// A folder given from another one, which may begin with `../`.
+fn beside(folder: &Path, near: &str) -> PathBuf {
+    match near.strip_prefix("../") {
+        Some(rest) => folder.parent().unwrap_or(folder).join(rest),
+        None => folder.join(near),
+    }
 }
 
 /// The file of a program's name, as the shell finds it.

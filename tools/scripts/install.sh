@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Builds Warplab and installs its programs with the CUDA libraries, so that unmodified CUDA programs run on them.
+#
+#   install.sh [PREFIX]               for instance: install.sh ~/.local
+#
+# Programs are in PREFIX/bin, the libraries in PREFIX/lib/warplab, where `emu` finds them; the folder may be moved as a
+# whole. PREFIX is ~/.local unless it is given. BUILT=FOLDER takes programs that are built already. Needs cargo and
+# a C compiler.
+set -euo pipefail
+
+case ${1:-} in
+-*)
+    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+    ;;
+esac
+prefix=${1:-$HOME/.local}
+checkout=$(cd "$(dirname "$0")/../.." && pwd)
+if [ -z "${BUILT:-}" ]; then
+    (cd "$checkout" && cargo build --release --locked -p warplab-emulator -p warplab-cuda -p warplab-timing -p warplab-tools)
+    BUILT=${CARGO_TARGET_DIR:-$checkout/target}/release
+fi
+
+mkdir -p "$prefix/bin" "$prefix/lib/warplab/bin"
+# Each file under a temporary name first: a program that runs keeps its file.
+put() {
+    cp "$1" "$2.part" && chmod "$3" "$2.part" && mv "$2.part" "$2"
+}
+for program in emu timing trace demo; do
+    put "$BUILT/$program" "$prefix/bin/$program" 755
+done
+for library in libcuda.so.1 libcudart.so.13 libcudart.so.12; do
+    put "$BUILT/cuda/$library" "$prefix/lib/warplab/$library" 755
+done
+ln -sfn libcuda.so.1 "$prefix/lib/warplab/libcuda.so"
+for compiler in "$BUILT"/cuda/bin/*; do
+    put "$compiler" "$prefix/lib/warplab/bin/${compiler##*/}" 755
+done
+echo "installed emu, timing, trace and demo in $prefix/bin, the CUDA libraries in $prefix/lib/warplab"

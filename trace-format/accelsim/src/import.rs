@@ -24,13 +24,13 @@ const TELL_EVERY: u64 = 1 << 16;
 pub struct ImportOptions<'a> {
     /// Whether a launch may lack blocks at its end; otherwise that is an error.
     pub partial: bool,
-    /// Called with the lines read so far, of both passes.
-    pub progress: &'a dyn Fn(u64),
+    /// Called with the bytes that have been read, and those that will be: each file is read twice.
+    pub progress: &'a dyn Fn(u64, u64),
 }
 
 impl Default for ImportOptions<'_> {
     fn default() -> Self {
-        ImportOptions { partial: false, progress: &|_| {} }
+        ImportOptions { partial: false, progress: &|_, _| {} }
     }
 }
 
@@ -74,12 +74,16 @@ type Name = (String, u32, u32);
 pub fn import(list: &Path, to: &Path, options: &ImportOptions<'_>) -> Result<Imported, AccelsimError> {
     let list = list::read(list)?;
     let mut done = Imported { ignored_commands: list.ignored, ..Imported::default() };
-    let mut lines = Progress { lines: 0, tell: options.progress };
+    let files = list.commands.iter().filter_map(|command| match command {
+        Command::Kernel(path) => Some(std::fs::metadata(path).map_or(0, |found| found.len())),
+        Command::Copy { .. } => None,
+    });
+    let mut read = Progress { files: 0, of: 2 * files.sum::<u64>(), lines: 0, tell: options.progress };
     let mut programs: HashMap<Name, (Program, String)> = HashMap::new();
     let mut scans = Vec::new();
     for command in &list.commands {
         if let Command::Kernel(path) = command {
-            scans.push(scan(path, &mut programs, &mut done, &mut lines, options.partial)?);
+            scans.push(scan(path, &mut programs, &mut done, &mut read, options.partial)?);
         }
     }
     let header = TraceHeader { contents: Contents::Imported, ..TraceHeader::default() };
@@ -100,7 +104,7 @@ pub fn import(list: &Path, to: &Path, options: &ImportOptions<'_>) -> Result<Imp
             Command::Kernel(path) => {
                 let Some(scan) = scans.next() else { break };
                 let (program, built) = (&programs[&scan.name].0, &built[&scan.name]);
-                write(path, &scan, program, built, &mut writer, &mut done, &mut lines)?;
+                write(path, &scan, program, built, &mut writer, &mut done, &mut read)?;
                 done.launches += 1;
             }
         }
@@ -115,15 +119,19 @@ pub fn import(list: &Path, to: &Path, options: &ImportOptions<'_>) -> Result<Imp
 }
 
 struct Progress<'a> {
+    /// Bytes of the files that have been read.
+    files: u64,
+    of: u64,
     lines: u64,
-    tell: &'a dyn Fn(u64),
+    tell: &'a dyn Fn(u64, u64),
 }
 
 impl Progress<'_> {
-    fn line(&mut self) {
+    /// Counts a line; so many bytes of the current file have been read.
+    fn line(&mut self, bytes: impl Fn() -> u64) {
         self.lines += 1;
         if self.lines.is_multiple_of(TELL_EVERY) {
-            (self.tell)(self.lines);
+            (self.tell)(self.files + bytes(), self.of);
         }
     }
 }
@@ -165,7 +173,6 @@ fn scan(
                 }
                 done.other_operands += u64::from(line.others);
                 found.lines += 1;
-                progress.line();
                 match program.see(&line, before) {
                     Ok(number) => before = Some(number),
                     Err(why) => bad = Some(why),
@@ -176,7 +183,9 @@ fn scan(
         if let Some(why) = bad {
             return Err(file.error(why));
         }
+        progress.line(|| file.bytes());
     }
+    progress.files += file.bytes();
     let all = header.geometry.blocks();
     if found.lines == 0 {
         return Err(file.error("it has no instruction"));
@@ -231,7 +240,6 @@ fn write(
             }
             Event::Warp(number) => warp = number,
             Event::Line(mut line) => {
-                progress.line();
                 let place = program.find(&line.what).map(|number| built.places[number]);
                 let known = place.filter(|_| line.mask & !header.geometry.launched_mask(warp) == 0);
                 match known {
@@ -254,7 +262,9 @@ fn write(
         if lost {
             return Err(file.error(changed));
         }
+        progress.line(|| file.bytes());
     }
+    progress.files += file.bytes();
     if blocks != scan.blocks {
         return Err(file.error(changed));
     }

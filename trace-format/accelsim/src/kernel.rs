@@ -61,6 +61,11 @@ impl KernelFile {
         self.lines.error(what)
     }
 
+    /// Bytes of the file that have been read so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.lines.bytes()
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.lines.path()
     }

@@ -5,9 +5,12 @@
 //! versions up to 6) into a Warplab trace of the kind [`Contents::Imported`], which replays without techniques and with
 //! those that need no values.
 //!
+//! [`export`] writes any trace that holds all blocks of its launches as such a text.
+//!
 //! [`Contents::Imported`]: trace_format::container::Contents::Imported
 
 mod error;
+mod export;
 mod fields;
 mod fit;
 mod header;
@@ -20,6 +23,7 @@ mod opcode;
 mod program;
 
 pub use error::AccelsimError;
+pub use export::{ExportOptions, Exported, export};
 pub use import::{ImportOptions, Imported, import};
 pub use opcode::Taken;
 pub use program::TakenFor;

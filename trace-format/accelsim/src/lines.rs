@@ -3,9 +3,11 @@
 use crate::error::AccelsimError;
 use liblzma::read::XzDecoder;
 use liblzma::stream::{CONCATENATED, Stream};
+use std::cell::Cell;
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// Longest line; 32 addresses take less than a kibibyte.
 const MAX_LINE_BYTES: u64 = 64 << 10;
@@ -13,6 +15,20 @@ const MAX_LINE_BYTES: u64 = 64 << 10;
 const XZ_MEMORY_BYTES: u64 = 256 << 20;
 /// First bytes of an xz file.
 const XZ_MAGIC: &[u8] = b"\xFD7zXZ\0";
+
+/// A file that counts the bytes that have been read.
+struct Counted {
+    file: File,
+    bytes: Rc<Cell<u64>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(into)?;
+        self.bytes.set(self.bytes.get() + read as u64);
+        Ok(read)
+    }
+}
 
 /// A text file that is read line by line.
 pub(crate) struct Lines {
@@ -22,12 +38,15 @@ pub(crate) struct Lines {
     pub text: Vec<u8>,
     number: u64,
     compressed: bool,
+    bytes: Rc<Cell<u64>>,
 }
 
 impl Lines {
     pub(crate) fn open(path: &Path) -> Result<Lines, AccelsimError> {
-        let failed = |error: std::io::Error| AccelsimError::file(path, format!("cannot be read: {error}"));
-        let mut reader = BufReader::with_capacity(256 << 10, File::open(path).map_err(failed)?);
+        let failed = |error: io::Error| AccelsimError::file(path, format!("cannot be read: {error}"));
+        let bytes = Rc::new(Cell::new(0));
+        let file = Counted { file: File::open(path).map_err(failed)?, bytes: Rc::clone(&bytes) };
+        let mut reader = BufReader::with_capacity(256 << 10, file);
         let compressed = reader.fill_buf().map_err(failed)?.starts_with(XZ_MAGIC);
         let reader: Box<dyn BufRead> = if compressed {
             let stream = Stream::new_stream_decoder(XZ_MEMORY_BYTES, CONCATENATED);
@@ -36,7 +55,7 @@ impl Lines {
         } else {
             Box::new(reader)
         };
-        Ok(Lines { path: path.to_path_buf(), reader, text: Vec::new(), number: 0, compressed })
+        Ok(Lines { path: path.to_path_buf(), reader, text: Vec::new(), number: 0, compressed, bytes })
     }
 
     /// Reads the next line into `text`; false at the end of the file.
@@ -66,6 +85,11 @@ impl Lines {
     /// The current line as text.
     pub(crate) fn shown(&self) -> String {
         String::from_utf8_lossy(&self.text).chars().filter(|c| !c.is_control()).take(60).collect()
+    }
+
+    /// Bytes of the file that have been read so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.get()
     }
 
     pub(crate) fn path(&self) -> &Path {

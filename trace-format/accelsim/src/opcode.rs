@@ -87,7 +87,7 @@ const LIKE: &[(&str, &[&str])] = &[
             "DEPBAR", "LDGDEPBAR", "LDS_LDU", "ARRIVES", "PREEXIT", "ACQBULK", "ENDCOLLECTIVE", "WARPGROUP", "ELECT",
             "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL", "CCTLT", "PMTRIG", "SETCTAID", "SETLMEMBASE", "GETLMEMBASE",
             "UCGABAR_ARV", "UCGABAR_WAIT", "USETMAXREG", "UTMALDG", "UTMASTG", "UTMAPF", "UTMAREDG", "UTMACCTL",
-            "UTMACMDFLUSH", "UBLKCP", "UBLKPF", "UBLKRED", "UTCATOMSWS", "UTCBAR", "WARPSYNC",
+            "UTMACMDFLUSH", "UBLKCP", "UBLKPF", "UBLKRED", "UTCATOMSWS", "UTCBAR",
         ],
     ),
 ];
@@ -135,8 +135,8 @@ pub(crate) fn row_of(opcode: &str, has_addresses: bool, has_result: bool) -> (Op
 
 /// The row whose mnemonic is the longest beginning of an opcode.
 fn named(tokens: &[&str]) -> Option<Op> {
-    // A fault cannot be in a trace that goes on, and a convergence mask is a value.
-    if ["BPT", "WARPSYNC"].contains(&tokens[0]) {
+    // A fault would end the kernel in a replay, and the trace goes on.
+    if tokens[0] == "BPT" {
         return None;
     }
     (1..=tokens.len().min(3)).rev().find_map(|n| rows().get(tokens[..n].join(".").as_str()).copied())
@@ -192,8 +192,15 @@ fn modified(op: Op, all: &[&str]) -> Op {
         Op::Frnd { rnd, ftz, sat, .. } => {
             Op::Frnd { ty: first(tokens).unwrap_or(FloatTy::F32), rnd, ftz, sat }
         }
-        Op::Bar { .. } if has("ARV") => Op::Bar { mode: BarMode::Arrive },
-        Op::Bar { .. } => Op::Bar { mode: BarMode::Sync },
+        Op::Bar { .. } => Op::Bar {
+            mode: match () {
+                () if has("ARV") => BarMode::Arrive,
+                () if has("RED") && has("POPC") => BarMode::RedPopc,
+                () if has("RED") && has("OR") => BarMode::RedOr,
+                () if has("RED") => BarMode::RedAnd,
+                () => BarMode::Sync,
+            },
+        },
         // The default of a product is the newest shape.
         Op::Hmma { ty, sat, .. } => {
             with::<AccTy>(Op::Hmma { shape: HmmaShape::S16816, ty, acc: AccTy::F32, sat }, tokens)

@@ -167,10 +167,10 @@ impl Program {
             let code = if known { Position { file: 1, line } } else { Position::default() };
             kernel.lines.push(SourceLine { code, ..SourceLine::default() });
         };
-        for (i, &number) in order.iter().enumerate() {
+        for &number in &order {
             let seen = &self.seen[number];
             // Code that was never executed keeps its place, on which the instruction cache depends.
-            while fills && (kernel.insts.len() as u64) < seen.pc / self.code_bytes && i > 0 {
+            while fills && (kernel.insts.len() as u64) < seen.pc / self.code_bytes {
                 push(&mut kernel, Inst::new(Op::Nop {}), None);
             }
             let (inst, misfit) = fit(seen.op, &seen.destinations, &seen.sources, seen.barrier);
@@ -221,7 +221,8 @@ impl Seen {
 
     /// The instruction as the trace shows it: `LDG.E.SYS R4, R2`.
     fn text(&self) -> String {
-        let registers = self.destinations.as_slice().iter().chain(self.sources.as_slice());
+        // The first destination stands for all.
+        let registers = self.destinations.as_slice().iter().take(1).chain(self.sources.as_slice());
         let name = |number: &u8| if *number == 255 { "RZ".to_owned() } else { format!("R{number}") };
         let names: Vec<String> = registers.map(name).collect();
         format!("{} {}", self.opcode, names.join(", ")).trim_end().to_owned()

@@ -155,6 +155,7 @@ fn scan(
     let header = file.header.clone();
     let name = (header.name.clone(), header.registers, header.binary_version);
     let shown = file.path().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let shown = shown.trim_end_matches(".xz").to_owned();
     let (program, _) = programs.entry(name.clone()).or_insert_with(|| (Program::default(), shown));
     program.launched(&header);
     let mut found = Scan { name, blocks: 0, lines: 0 };

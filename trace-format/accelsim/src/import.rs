@@ -159,7 +159,7 @@ fn scan(
     let (program, _) = programs.entry(name.clone()).or_insert_with(|| (Program::default(), shown));
     program.launched(&header);
     let mut found = Scan { name, blocks: 0, lines: 0 };
-    let (mut before, mut launched, mut bad) = (None, 0, None);
+    let (mut before, mut launched, mut alive, mut bad) = (None, 0, 0, None);
     while let Some(event) = file.next()? {
         match event {
             Event::Block(number) if number != found.blocks => {
@@ -167,15 +167,22 @@ fn scan(
                 return Err(file.error(what));
             }
             Event::Block(_) => {}
-            Event::Warp(warp) => (before, launched) = (None, header.geometry.launched_mask(warp)),
+            Event::Warp(warp) => {
+                launched = header.geometry.launched_mask(warp);
+                (before, alive) = (None, launched);
+            }
             Event::Line(line) => {
-                if line.mask & !launched != 0 {
-                    bad = Some(format!("the mask {:08x} names lanes without a thread", line.mask));
+                if line.mask & !alive != 0 {
+                    let which = if line.mask & !launched != 0 { "without a thread" } else { "that have ended" };
+                    bad = Some(format!("the mask {:08x} names lanes {which}", line.mask));
                 }
                 done.other_operands += u64::from(line.others);
                 found.lines += 1;
                 match program.see(&line, before) {
-                    Ok(number) => before = Some(number),
+                    Ok(number) => {
+                        before = Some(number);
+                        alive &= if program.ends_lanes(number) { !line.mask } else { u32::MAX };
+                    }
                     Err(why) => bad = Some(why),
                 }
             }

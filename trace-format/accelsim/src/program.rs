@@ -117,6 +117,11 @@ impl Program {
         Ok(number)
     }
 
+    /// Whether an instruction ends its lanes.
+    pub(crate) fn ends_lanes(&self, number: usize) -> bool {
+        self.seen[number].op.info().kind == Kind::Exit
+    }
+
     fn touch(&mut self, line: &Line<'_>) {
         for lane in (0..32).filter(|lane| line.mask >> lane & 1 != 0) {
             let address = line.addresses[lane];

@@ -177,6 +177,7 @@ fn damaged_texts_are_refused_with_file_and_line() {
         (whole.replace("block = 1,0,0", "block = 7,0,0"), "outside of the grid"),
         (whole.replace("block = 1,0,0", "block = 0,0,0"), "comes after a later one"),
         (whole.replace("000000ff", "0000ffff"), "names lanes without a thread"),
+        (whole.replace("0000 ffffffff 1 R1 MOV", "0000 ffffffff 1 R1 EXIT"), "lanes that have ended"),
         (whole.replace("0010 ffffffff", "0010 fffffffff"), "more than 32 lanes"),
         (whole.replace("(2,1,1)", "(4000000000,4000000000,4)"), "cannot be launched"),
         (whole.replace("(40,1,1)", "(4000,1,1)"), "cannot be launched"),

@@ -74,8 +74,14 @@ impl KernelFile {
     pub(crate) fn next(&mut self) -> Result<Option<Event<'_>>, AccelsimError> {
         loop {
             if !self.lines.advance()? {
+                let whole = self.left == 0 && self.warps == self.header.geometry.warps_per_block();
                 return match self.state {
                     State::Between => Ok(None),
+                    // Hand-written traces leave out the last #END_TB, which the simulator does not need.
+                    State::InBlock if whole => {
+                        self.state = State::Between;
+                        Ok(Some(Event::BlockEnd))
+                    }
                     _ => Err(self.error("the file ends within a thread block; it was cut off")),
                 };
             }
@@ -85,10 +91,7 @@ impl KernelFile {
             }
             if self.left > 0 && !text.starts_with(b"#") && !is_key(text) {
                 self.left -= 1;
-                let warp = self.warps - 1;
-                // The borrow checker cannot see that `self` is free again on the error path.
-                let place = (self.block, warp);
-                return match line::read(&self.lines.text, &self.header, place.0, place.1) {
+                return match line::read(&self.lines.text, &self.header, self.block, self.warps - 1) {
                     Ok(line) => Ok(Some(Event::Line(line))),
                     Err(why) => Err(self.lines.error(why)),
                 };

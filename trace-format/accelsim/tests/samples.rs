@@ -165,9 +165,11 @@ fn damaged_texts_are_refused_with_file_and_line() {
     let block = |number: u32, rest: &str| format!("#BEGIN_TB\nthread block = {number},0,0\n{rest}");
     let whole = format!("{HEADER}{}{}", block(0, WARPS), block(1, WARPS));
     assert_eq!(refusal(&whole), "accepted");
+    assert_eq!(refusal(whole.trim_end_matches("#END_TB\n")), "accepted");
     let cases = [
         (format!("{HEADER}{}", block(0, WARPS)), "1 of 2 thread blocks"),
-        (whole[..whole.len() - 8].to_owned(), "it was cut off"),
+        (whole[..whole.len() - 40].to_owned(), "it was cut off"),
+        (whole[..whole.len() - 14].to_owned(), "the width is missing"),
         (whole.replace("insts = 2", "insts = 3"), "warp 0 has 2 instructions, `insts` announced 3"),
         (whole.replace("insts = 2", "insts = 1"), "comes after the 1 instructions"),
         (whole.replace("insts = 2", "insts = 99999999999999999999"), "not followed by a number"),

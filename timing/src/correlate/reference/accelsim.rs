@@ -23,13 +23,8 @@ pub(super) fn rows(text: &str) -> Result<Option<(Format, Rows)>, CorrelateError>
         return output(text).map(|rows| Some((Format::AccelsimOutput, rows)));
     }
     // Tables have a title of their own, a regular expression, and a header.
-    let has_title = text.lines().any(|line| line.contains(r"\s*=\s*"));
-    if has_title && begins("APPS,") {
+    if text.lines().any(|line| line.contains(r"\s*=\s*")) && (begins("APPS,") || begins("CFG,")) {
         return tables(text).map(|rows| Some((Format::AccelsimTables, rows)));
-    }
-    if has_title && begins("CFG,") {
-        let why = "a table of get_stats.py with configurations as rows: collect it again without -R";
-        return Err(CorrelateError(why.into()));
     }
     Ok(None)
 }
@@ -56,8 +51,7 @@ fn output(text: &str) -> Result<Rows, CorrelateError> {
         if !known && !SINCE_START.contains(&key) {
             continue;
         }
-        let figure = value.trim_end_matches('%').trim().parse::<f64>().ok().filter(|figure| figure.is_finite());
-        let figure = figure.ok_or_else(|| {
+        let figure = number_of(value).ok_or_else(|| {
             CorrelateError(format!("line {number}: {key} is \"{value}\", not a number"))
         })?;
         if known {
@@ -101,64 +95,99 @@ fn hit_rate(row: &mut Row) {
     }
 }
 
-/// A row per kernel of the tables of `get_stats.py`.
+/// The tables of `get_stats.py`: by program, kernel and launch, in the order of the text.
+#[derive(Default)]
+struct Tables {
+    rows: Vec<Row>,
+    places: BTreeMap<(String, String, usize), usize>,
+    /// Whether there are figures of whole runs.
+    totals: bool,
+}
+
+impl Tables {
+    /// Takes a value of the line or column with a name: `program/arguments--kernel--launch`.
+    fn take(&mut self, name: &str, statistic: &str, value: Option<f64>) -> Result<(), CorrelateError> {
+        let Some((app, kernel)) = name.split_once("--") else { return Ok(()) };
+        let Some((kernel, launch)) = kernel.rsplit_once("--") else {
+            self.totals = true;
+            return Ok(());
+        };
+        let position =
+            launch.parse().map_err(|_| CorrelateError(format!("\"{launch}\" is no number of a launch")))?;
+        let Some(value) = value else { return Ok(()) };
+        let program = app.split('/').next().unwrap_or(app).to_owned();
+        let place = *self.places.entry((program.clone(), kernel.to_owned(), position)).or_insert(self.rows.len());
+        if place == self.rows.len() {
+            let launch = Some(Which::Launch(position));
+            self.rows.push(Row { program: Some(program), kernel: kernel.to_owned(), launch, ..Row::default() });
+        }
+        self.rows[place].figures.insert(statistic.to_owned(), value);
+        Ok(())
+    }
+}
+
+/// A row per kernel of the tables of `get_stats.py`, which have kernels as lines, or (`-R`) as columns.
 fn tables(text: &str) -> Result<Rows, CorrelateError> {
-    let mut rows: BTreeMap<(String, String, usize), Row> = BTreeMap::new();
-    let mut order: Vec<(String, String, usize)> = Vec::new();
-    let (mut title, mut in_table, mut totals) = (String::new(), false, false);
+    let mut tables = Tables::default();
+    let (mut title, mut header): (String, Option<Vec<&str>>) = (String::new(), None);
+    let mut configurations: Vec<&str> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
-        if line.starts_with("----") || line.is_empty() {
-            in_table = false;
-        } else if line.starts_with("APPS,") {
-            let configurations: Vec<&str> =
-                line.split(',').skip(1).filter(|name| !name.is_empty() && *name != "AVG").collect();
-            if configurations.len() > 1 {
-                return Err(CorrelateError(format!(
-                    "line {number}: the tables have several configurations ({}); collect one, with get_stats.py -C",
-                    configurations.join(", ")
-                )));
+        let at = |CorrelateError(why): CorrelateError| CorrelateError(format!("line {number}: {why}"));
+        let mut configuration = |name| {
+            if !configurations.contains(&name) {
+                configurations.push(name);
             }
-            in_table = true;
-        } else if !in_table {
-            title = statistic(line);
-        } else {
+            match configurations.as_slice() {
+                [_] => Ok(()),
+                several => Err(CorrelateError(format!(
+                    "line {number}: the tables have several configurations ({}); collect one, with get_stats.py -C",
+                    several.join(", ")
+                ))),
+            }
+        };
+        if line.starts_with("----") || line.is_empty() {
+            header = None;
+            continue;
+        }
+        let Some(columns) = &header else {
+            if line.starts_with("APPS,") || line.starts_with("CFG,") {
+                let columns: Vec<&str> = line.split(',').collect();
+                if columns[0] == "APPS" {
+                    let named = columns[1..].iter().filter(|name| !name.is_empty() && **name != "AVG");
+                    named.copied().try_for_each(&mut configuration)?;
+                }
+                header = Some(columns);
+            } else {
+                title = statistic(line);
+            }
+            continue;
+        };
+        if columns[0] == "APPS" {
             // Kernels and arguments may have commas of their own.
             let (name, value) = value_of(line);
-            let Some((app, kernel)) = name.split_once("--") else { continue };
-            let Some((kernel, instance)) = kernel.rsplit_once("--") else {
-                totals = true;
-                continue;
-            };
-            let instance = instance.parse::<usize>().map_err(|_| {
-                CorrelateError(format!("line {number}: \"{instance}\" is no number of a launch"))
-            })?;
-            let Some(value) = value else { continue };
-            let program = app.split('/').next().unwrap_or(app).to_owned();
-            let key = (program.clone(), kernel.to_owned(), instance);
-            if !rows.contains_key(&key) {
-                order.push(key.clone());
+            tables.take(name, &title, value).map_err(at)?;
+        } else {
+            let fields: Vec<&str> = line.split(',').collect();
+            configuration(fields[0])?;
+            if fields.len() != columns.len() {
+                let what = format!("{} of {} columns: it is cut off or damaged", fields.len(), columns.len());
+                return Err(at(CorrelateError(what)));
             }
-            let row = rows.entry(key).or_insert_with(|| Row {
-                program: Some(program),
-                kernel: kernel.to_owned(),
-                launch: Some(Which::Launch(instance)),
-                ..Row::default()
-            });
-            row.figures.insert(title.clone(), value);
+            for (name, field) in columns.iter().zip(&fields).skip(1) {
+                tables.take(name, &title, number_of(field)).map_err(at)?;
+            }
         }
     }
-    if rows.is_empty() {
-        let why = match totals {
+    if tables.rows.is_empty() {
+        let why = match tables.totals {
             true => "the tables of get_stats.py have totals only: collect them with -k -K, for each launch of a kernel",
             false => "the tables of get_stats.py have no value",
         };
         return Err(CorrelateError(why.into()));
     }
-    let mut found = Rows::default();
-    found.rows = order.into_iter().filter_map(|key| rows.remove(&key)).collect();
-    found.rows.iter_mut().for_each(hit_rate);
-    Ok(found)
+    tables.rows.iter_mut().for_each(hit_rate);
+    Ok(Rows { rows: tables.rows, ..Rows::default() })
 }
 
 /// The name of a statistic in its regular expression: `gpu_tot_sim_cycle\s*=\s*(.*)`.
@@ -174,7 +203,7 @@ fn value_of(line: &str) -> (&str, Option<f64>) {
     // With one configuration, a value and possibly an average follow the name.
     for _ in 0..2 {
         let Some((before, last)) = rest.rsplit_once(',') else { break };
-        let number = last.trim_end_matches('%').trim().parse::<f64>().ok().filter(|number| number.is_finite());
+        let number = number_of(last);
         if number.is_none() && !last.is_empty() && last != "NA" {
             break;
         }
@@ -182,6 +211,11 @@ fn value_of(line: &str) -> (&str, Option<f64>) {
         rest = before;
     }
     (rest, value)
+}
+
+/// A number, possibly a percentage.
+fn number_of(field: &str) -> Option<f64> {
+    field.trim_end_matches('%').trim().parse::<f64>().ok().filter(|number| number.is_finite())
 }
 
 #[cfg(test)]

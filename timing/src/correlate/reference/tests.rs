@@ -262,5 +262,9 @@ fn accelsim_tables() {
     let table = |header: &str, row: &str| format!("----\ngpu_tot_sim_cycle\\s*=\\s*(.*),\n{header}\n{row}\n");
     assert!(error(&table("APPS,A,B", "x/y--k--0,1,2")).contains("several configurations (A, B)"));
     assert!(error(&table("APPS,A", "x/y--final_kernel,1")).contains("-k -K"));
-    assert!(error(&table("CFG,x/y--k--0", "A,1")).contains("without -R"));
+    // Kernels as columns.
+    let turned = of(&table("CFG,x/y--k--0,x/y--k--1", "A,1,NA"));
+    assert_eq!((turned.rows.len(), turned.rows[0].values["cycles"]), (1, 1.0));
+    assert!(error(&table("CFG,x/y--k--0", "A,1\nB,2")).contains("line 5: the tables have several"));
+    assert!(error(&table("CFG,x/y--k--0,x/y--k--1", "A,1")).contains("line 4: 2 of 3 columns"));
 }

@@ -128,7 +128,8 @@ pub(crate) fn row_of(opcode: &str, has_addresses: bool, has_result: bool) -> (Op
     };
     let op = modified(op, &tokens);
     if has_addresses && !op.info().kind.is_memory() {
-        return (if has_result { rows()["LDG"] } else { rows()["STG"] }, Taken::Guess);
+        let row = if has_result { rows()["LDG"] } else { rows()["STG"] };
+        return (modified(row, &tokens), Taken::Guess);
     }
     (op, taken)
 }
@@ -217,7 +218,8 @@ fn modified(op: Op, all: &[&str]) -> Op {
         Op::Red { .. } if has("GENERIC") => op.with(AddrMode::Generic).unwrap_or(op),
         _ => op,
     };
-    let op = with::<MemWidth>(op, tokens);
+    // An access without a width moves a word.
+    let op = with::<MemWidth>(op.with(MemWidth::B32).unwrap_or(op), tokens);
     let op = with::<AtomTy>(with::<AtomOp>(op, tokens), tokens);
     let op = if has("CAST") { op.with(AtomOp::Cas).unwrap_or(op) } else { op };
     let op = with::<HmmaTy>(with::<HmmaShape>(op, tokens), tokens);
@@ -272,6 +274,8 @@ mod tests {
     #[test]
     fn modifiers_that_timing_depends_on_are_kept() {
         let info = |opcode| row_of(opcode, true, true).0.info();
+        let bytes = |opcode| info(opcode).memory.expect("memory").bytes();
+        assert_eq!((bytes("LDG.E.SYS"), bytes("STS"), bytes("ATOMG.E.ADD"), bytes("LDC")), (4, 4, 4, 4));
         assert_eq!(info("LDG.E.128.CONSTANT.SYS").dst_regs, 4);
         assert!(info("LDG.E.CONSTANT").memory.expect("memory").read_only);
         assert_eq!(info("LDG.E.U8.SYS").memory.expect("memory").bytes(), 1);

@@ -45,6 +45,7 @@ fn count(trace: &Trace) -> Counted {
                 found.masks = found.masks.wrapping_mul(31).wrapping_add(step.exec);
                 let Some(access) = cursor.mem() else { continue };
                 let bytes = u64::from(access.bytes_per_lane);
+                assert!(bytes == 4 || bytes == 16, "{bytes}");
                 let lanes = (0..32).filter(|lane| access.mask >> lane & 1 != 0);
                 let addresses: Vec<u64> = lanes.map(|lane| access.addresses[lane]).collect();
                 let mut sectors: Vec<u64> =

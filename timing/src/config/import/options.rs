@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_is_no_option_file_is_refused() {
-        let parse = |text| parse(&[("-a 1", "first"), (text, "second")]);
+        let parse = |text: &str| parse(&[("-a 1", "first"), (text, "second")]);
         assert!(parse("hello").expect_err("no option").starts_with("second:1: `hello`"));
         assert!(parse("-a 1\n-b \"x\n").expect_err("open").starts_with("second:2:"));
         assert!(parse(&"x".repeat(MAX_BYTES + 1)).is_err());

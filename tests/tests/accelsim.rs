@@ -17,12 +17,15 @@ use warplab_accelsim::{ExportOptions, ImportOptions, Taken, export, import};
 
 /// The recording of a bundled workload's manifest, and what comes back of it.
 fn there_and_back(name: &str, folder: &Path) -> (Trace, Trace) {
-    let manifests: Vec<PathBuf> = tests::tabled_workloads().iter().flat_map(tests::Workload::manifests).collect();
+    let manifests: Vec<PathBuf> =
+        tests::tabled_workloads().iter().flat_map(tests::Workload::manifests).collect();
     let of_name = |path: &&PathBuf| path.file_stem().is_some_and(|stem| stem == name);
     let manifest = manifests.iter().find(of_name).unwrap_or_else(|| panic!("no workload {name}"));
     let mut session = Session::open_manifest(manifest, &Setup::default()).expect("a manifest");
     let path = folder.join(name).with_extension("wtrace");
-    session.record_as(&path, &Options::default(), &Unobserved, &WriterOptions::default()).expect("a recording");
+    session
+        .record_as(&path, &Options::default(), &Unobserved, &WriterOptions::default())
+        .expect("a recording");
     let trace = Trace::open(&path).expect("a trace");
     let (text, back) = (folder.join(name), folder.join(name).with_extension("back.wtrace"));
     export(&trace, &text, &ExportOptions::default()).expect("exported");
@@ -36,8 +39,13 @@ fn there_and_back(name: &str, folder: &Path) -> (Trace, Trace) {
 /// Unit, latency, kind and registers of an instruction.
 fn facts(inst: &Inst) -> (impl PartialEq + std::fmt::Debug, Vec<u8>, Vec<u8>) {
     let info = inst.info();
-    let registers = |registers: &mut dyn Iterator<Item = trace_format::isa::Reg>| registers.map(|r| r.0).collect();
-    ((info.unit, info.latency, info.kind, info.collector), registers(&mut inst.dst_regs()), registers(&mut inst.src_regs()))
+    let registers =
+        |registers: &mut dyn Iterator<Item = trace_format::isa::Reg>| registers.map(|r| r.0).collect();
+    (
+        (info.unit, info.latency, info.kind, info.collector),
+        registers(&mut inst.dst_regs()),
+        registers(&mut inst.src_regs()),
+    )
 }
 
 /// Compares every step of every warp; returns the steps, and those with other source registers.
@@ -48,17 +56,24 @@ fn compare(ours: &Trace, back: &Trace) -> (u64, u64) {
         let [mine, theirs] = [ours, back].map(|trace| trace.kernel_of(number));
         for block in 0..launch.blocks_recorded() {
             for warp in 0..launch.geometry.warps_per_block() {
-                let [mut a, mut b] = [ours, back].map(|trace| trace.slice_cursor(number, block, warp).expect("a warp"));
+                let [mut a, mut b] =
+                    [ours, back].map(|trace| trace.slice_cursor(number, block, warp).expect("a warp"));
                 loop {
-                    let (Some(x), Some(y)) = (a.step().expect("a step"), b.step().expect("a step")) else { break };
+                    let (Some(x), Some(y)) = (a.step().expect("a step"), b.step().expect("a step")) else {
+                        break;
+                    };
                     let (inst, other) = (&mine.insts[x.pc.index()], &theirs.insts[y.pc.index()]);
                     assert_eq!((x.pc, x.exec), (y.pc, y.exec), "{inst}");
-                    let ((what, written, read), (what_back, written_back, read_back)) = (facts(inst), facts(other));
+                    let ((what, written, read), (what_back, written_back, read_back)) =
+                        (facts(inst), facts(other));
                     assert_eq!((what, written), (what_back, written_back), "{inst} came back as {other}");
                     other_sources += u64::from(read != read_back);
                     let accesses = [a.mem(), b.mem()];
                     if let [Some(mine), Some(theirs)] = accesses {
-                        assert_eq!((mine.space, mine.bytes_per_lane, mine.mask), (theirs.space, theirs.bytes_per_lane, theirs.mask));
+                        assert_eq!(
+                            (mine.space, mine.bytes_per_lane, mine.mask),
+                            (theirs.space, theirs.bytes_per_lane, theirs.mask)
+                        );
                         for lane in (0..32).filter(|lane| mine.mask >> lane & 1 != 0) {
                             assert_eq!(mine.addresses[lane], theirs.addresses[lane], "{inst}, lane {lane}");
                         }
@@ -74,7 +89,8 @@ fn compare(ours: &Trace, back: &Trace) -> (u64, u64) {
 }
 
 fn replayed(trace: &Trace, config: &GpuConfig) -> Replay {
-    let options = ReplayOptions { threads: 2, max_cycles: Some(2_000_000), checked: true, ..Default::default() };
+    let options =
+        ReplayOptions { threads: 2, max_cycles: Some(2_000_000), checked: true, ..Default::default() };
     replay(trace, config, &[], &options).unwrap_or_else(|why| panic!("{}: {why}", trace.path().display()))
 }
 

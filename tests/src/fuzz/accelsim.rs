@@ -10,15 +10,44 @@ use warplab_accelsim::{ImportOptions, import};
 
 /// Fields at which something happens.
 const FIELDS: [&str; 24] = [
-    "0", "1", "-1", "3", "31", "33", "255", "256", "R255", "R254", "R253", "P0", "UR4", "ffffffff", "00000000",
-    "0x0", "0xffffffffffffffff", "ffffffffffffffffff", "-9223372036854775808", "18446744073709551615",
-    "99999999999999999999", "LDG.E.128", "BAR.SYNC", "0xfffffffffffffff8",
+    "0",
+    "1",
+    "-1",
+    "3",
+    "31",
+    "33",
+    "255",
+    "256",
+    "R255",
+    "R254",
+    "R253",
+    "P0",
+    "UR4",
+    "ffffffff",
+    "00000000",
+    "0x0",
+    "0xffffffffffffffff",
+    "ffffffffffffffffff",
+    "-9223372036854775808",
+    "18446744073709551615",
+    "99999999999999999999",
+    "LDG.E.128",
+    "BAR.SYNC",
+    "0xfffffffffffffff8",
 ];
 
 /// Lines that begin or end something.
 const LINES: [&str; 10] = [
-    "#BEGIN_TB", "#END_TB", "thread block = 0,0,0", "thread block = 1,0,0", "warp = 0", "warp = 1", "insts = 3",
-    "insts = 18446744073709551615", "", "-grid dim = (65535,65535,64)",
+    "#BEGIN_TB",
+    "#END_TB",
+    "thread block = 0,0,0",
+    "thread block = 1,0,0",
+    "warp = 0",
+    "warp = 1",
+    "insts = 3",
+    "insts = 18446744073709551615",
+    "",
+    "-grid dim = (65535,65535,64)",
 ];
 
 /// Instructions with registers and accesses of every kind: destinations, opcode, sources and memory.

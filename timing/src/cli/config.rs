@@ -62,10 +62,12 @@ pub(super) fn run(command: &Command) -> Result<(), CliError> {
 fn import(arguments: &ImportArguments) -> Result<(), CliError> {
     let origins: Vec<String> = arguments.files.iter().map(|file| file.display().to_string()).collect();
     let read = |file: &PathBuf| {
-        input::read_text(file, input::TEXT_BYTES).map_err(|why| format!("cannot read {}: {why}", file.display()))
+        input::read_text(file, input::TEXT_BYTES)
+            .map_err(|why| format!("cannot read {}: {why}", file.display()))
     };
     let texts = arguments.files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let files: Vec<(&str, &str)> = texts.iter().zip(&origins).map(|(text, origin)| (&**text, &**origin)).collect();
+    let files: Vec<(&str, &str)> =
+        texts.iter().zip(&origins).map(|(text, origin)| (&**text, &**origin)).collect();
     let origin = origins.join(" and ");
     let of = |path: &PathBuf| output::label(path);
     let name = arguments

@@ -32,7 +32,8 @@ pub(super) struct ImportTraceArguments {
 
 pub(super) fn run(arguments: &ImportTraceArguments) -> Result<(), CliError> {
     let list = &arguments.list;
-    let folder = if list.is_dir() { list.clone() } else { list.parent().map(Path::to_path_buf).unwrap_or_default() };
+    let folder =
+        if list.is_dir() { list.clone() } else { list.parent().map(Path::to_path_buf).unwrap_or_default() };
     let to = arguments.output.clone().unwrap_or_else(|| {
         // Named after the folder, which programs' traces are told apart by.
         let name = std::path::absolute(&folder).ok().and_then(|path| Some(path.file_name()?.to_os_string()));
@@ -54,9 +55,7 @@ fn as_json(done: &Imported) -> serde_json::Value {
         Taken::Like => "like",
         Taken::Guess => "guess",
     };
-    let opcode = |one: &TakenFor| {
-        json!({ "opcode": one.opcode, "taken_for": one.row, "by": how(one.how), "warp_instructions": one.count })
-    };
+    let opcode = |one: &TakenFor| json!({ "opcode": one.opcode, "taken_for": one.row, "by": how(one.how), "warp_instructions": one.count });
     json!({
         "trace": done.trace.display().to_string(),
         "file_bytes": done.file_bytes,
@@ -102,7 +101,10 @@ fn as_text(done: &Imported) -> String {
         (done.widened, "warp instructions have an operand that is taken for the aligned registers around it"),
         (done.dropped, "warp instructions have a register that their row has no operand for"),
         (done.other_operands, "operands are predicates or uniform registers, which are left out"),
-        (done.without_addresses, "warp instructions access memory without an address in the trace, and touch none"),
+        (
+            done.without_addresses,
+            "warp instructions access memory without an address in the trace, and touch none",
+        ),
         (done.ignored_commands, "lines of the list are neither copies nor kernels and have no effect"),
         (done.missing_blocks, "thread blocks are missing"),
     ];

@@ -59,10 +59,12 @@ pub struct Exported {
 /// The trace is damaged or holds samples of launches, or a file cannot be written.
 pub fn export(trace: &Trace, folder: &Path, options: &ExportOptions<'_>) -> Result<Exported, AccelsimError> {
     if let Some(what) = trace.incomplete().map(str::to_owned).or_else(|| trace.partial()) {
-        let what = format!("{what}; Accel-Sim needs every block of a grid, so record the program without --blocks");
+        let what =
+            format!("{what}; Accel-Sim needs every block of a grid, so record the program without --blocks");
         return Err(AccelsimError::file(trace.path(), what));
     }
-    let failed = |path: &Path, error: &io::Error| AccelsimError::file(path, format!("cannot be written: {error}"));
+    let failed =
+        |path: &Path, error: &io::Error| AccelsimError::file(path, format!("cannot be written: {error}"));
     std::fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
     let mut held = std::fs::read_dir(folder).map_err(|error| failed(folder, &error))?;
     if held.next().is_some() {
@@ -272,12 +274,7 @@ fn opcode(inst: &Inst) -> String {
     }
 }
 
-fn write_line(
-    out: &mut impl Write,
-    text: &Text,
-    step: Step,
-    access: Option<&MemAccess>,
-) -> io::Result<()> {
+fn write_line(out: &mut impl Write, text: &Text, step: Step, access: Option<&MemAccess>) -> io::Result<()> {
     write!(out, "{:04x} {:08x} {} ", text.pc, step.exec, text.operands)?;
     let addresses = access.filter(|_| text.memory).map(|access| (access, lanes(access, step.exec)));
     match addresses {

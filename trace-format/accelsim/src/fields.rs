@@ -78,9 +78,7 @@ pub(crate) fn hex(field: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 16 {
         return None;
     }
-    digits.iter().try_fold(0u64, |value, &byte| {
-        Some(value << 4 | u64::from(char::from(byte).to_digit(16)?))
-    })
+    digits.iter().try_fold(0u64, |value, &byte| Some(value << 4 | u64::from(char::from(byte).to_digit(16)?)))
 }
 
 /// A field in a message.

@@ -98,7 +98,8 @@ pub fn import(list: &Path, to: &Path, options: &ImportOptions<'_>) -> Result<Imp
         match command {
             Command::Copy { to, bytes } => {
                 let (kind, after_launches) = (TransferKind::HostToDevice, done.launches);
-                let copy = TransferRecord { kind, bytes: *bytes, to: *to, from: 0, stream: 0, after_launches };
+                let copy =
+                    TransferRecord { kind, bytes: *bytes, to: *to, from: 0, stream: 0, after_launches };
                 writer.transfers(&[copy])?;
             }
             Command::Kernel(path) => {
@@ -114,7 +115,8 @@ pub fn import(list: &Path, to: &Path, options: &ImportOptions<'_>) -> Result<Imp
     (done.widened, done.dropped) = (fits.widened, fits.dropped);
     done.without_addresses = fits.without_addresses;
     done.opcodes = fits.taken;
-    done.opcodes.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.opcode, &a.row).cmp(&(&b.opcode, &b.row))));
+    done.opcodes
+        .sort_by(|a, b| b.count.cmp(&a.count).then_with(|| (&a.opcode, &a.row).cmp(&(&b.opcode, &b.row))));
     Ok(done)
 }
 
@@ -173,7 +175,8 @@ fn scan(
             }
             Event::Line(line) => {
                 if line.mask & !alive != 0 {
-                    let which = if line.mask & !launched != 0 { "without a thread" } else { "that have ended" };
+                    let which =
+                        if line.mask & !launched != 0 { "without a thread" } else { "that have ended" };
                     bad = Some(format!("the mask {:08x} names lanes {which}", line.mask));
                 }
                 done.other_operands += u64::from(line.others);
@@ -306,7 +309,9 @@ impl Spaces<'_> {
         let (shared, local) = (self.header.shared_base, self.header.local_base);
         match space {
             Space::Generic if shared == 0 || local == 0 => window(SHARED_WINDOW_HI, address),
-            Space::Generic if (shared..local).contains(&address) => window(SHARED_WINDOW_HI, address - shared),
+            Space::Generic if (shared..local).contains(&address) => {
+                window(SHARED_WINDOW_HI, address - shared)
+            }
             Space::Generic if (local..local.saturating_add(LOCAL_WINDOW_BYTES)).contains(&address) => {
                 window(LOCAL_WINDOW_HI, address - local)
             }

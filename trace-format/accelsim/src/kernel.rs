@@ -48,7 +48,8 @@ enum State {
 impl KernelFile {
     pub(crate) fn open(path: &Path) -> Result<KernelFile, AccelsimError> {
         if path.extension().is_some_and(|extension| extension == "tracez") {
-            let what = "binary traces (.tracez) are not read; convert them to .traceg with the tool that wrote them";
+            let what =
+                "binary traces (.tracez) are not read; convert them to .traceg with the tool that wrote them";
             return Err(AccelsimError::file(path, what));
         }
         let mut lines = Lines::open(path)?;
@@ -180,7 +181,8 @@ impl KernelFile {
             0 => Ok(()),
             left => {
                 let (read, warp) = (self.insts - left, self.warps - 1);
-                Err(self.error(format!("warp {warp} has {read} instructions, `insts` announced {}", self.insts)))
+                Err(self
+                    .error(format!("warp {warp} has {read} instructions, `insts` announced {}", self.insts)))
             }
         }
     }

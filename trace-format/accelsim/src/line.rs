@@ -179,12 +179,18 @@ mod tests {
     fn lines_of_every_version_are_read() {
         let line = of("00a0 0000000f 1 R4 LDG.E.SYS 1 R4 4 1 0x7f0008000000 -4 ", 3).expect("a line");
         assert_eq!((line.what.pc, line.mask, line.what.opcode), (0xa0, 0xf, &b"LDG.E.SYS"[..]));
-        assert_eq!(line.addresses[..5], [0x7f00_0800_0000, 0x7f00_07ff_fffc, 0x7f00_07ff_fff8, 0x7f00_07ff_fff4, NO_ADDRESS]);
+        assert_eq!(
+            line.addresses[..5],
+            [0x7f00_0800_0000, 0x7f00_07ff_fffc, 0x7f00_07ff_fff8, 0x7f00_07ff_fff4, NO_ADDRESS]
+        );
         let old = of("1 2 0 3 0010 00000000 0 EXIT 0 0", 2).expect("a line");
         assert_eq!((old.mask, old.what.memory, old.what.sources.as_slice()), (0, false, &[][..]));
         let new = of("0020 00000005 4 R20 R21 P0 UR4 ATOM.X 2 R8 R255 8 2 0x100 -16 7", 5).expect("a line");
         assert_eq!((new.what.destinations.as_slice(), new.others), (&[20, 21][..], 2));
-        assert_eq!((new.what.sources.as_slice(), new.addresses[0], new.addresses[2]), (&[8, 255][..], 0x100, 0xF0));
+        assert_eq!(
+            (new.what.sources.as_slice(), new.addresses[0], new.addresses[2]),
+            (&[8, 255][..], 0x100, 0xF0)
+        );
         let barrier = of("0020 ffffffff 0 BAR.SYNC 0 0 5", 4).expect("a line");
         assert_eq!(barrier.what.barrier, 5);
         let text = b"17 0040 ffffffff 1 R6 IMAD 2 R6 R3 0 0";

@@ -68,13 +68,16 @@ impl Lines {
             Ok(_) => {}
             Err(error) if self.compressed => {
                 let short = error.kind() == ErrorKind::UnexpectedEof;
-                let why = if short { "the compressed data end too early".to_owned() } else { error.to_string() };
+                let why =
+                    if short { "the compressed data end too early".to_owned() } else { error.to_string() };
                 return Err(self.error(format!("xz: {why}")));
             }
             Err(error) => return Err(self.error(format!("cannot be read: {error}"))),
         }
         if self.text.len() as u64 > MAX_LINE_BYTES {
-            return Err(self.error(format!("the line has more than {MAX_LINE_BYTES} bytes; this is no trace")));
+            return Err(
+                self.error(format!("the line has more than {MAX_LINE_BYTES} bytes; this is no trace"))
+            );
         }
         while self.text.last().is_some_and(u8::is_ascii_whitespace) {
             self.text.pop();

@@ -7,9 +7,7 @@ use crate::line::{Line, Registers, Static};
 use crate::opcode::{Taken, row_of};
 use std::collections::HashMap;
 use trace_format::isa::space::Space;
-use trace_format::isa::{
-    Inst, Kind, Language, MachineKernel, Op, Pc, Position, SourceFile, SourceLine,
-};
+use trace_format::isa::{Inst, Kind, Language, MachineKernel, Op, Pc, Position, SourceFile, SourceLine};
 
 /// Most different instructions of a kernel; the largest kernels of libraries have some hundred thousand.
 const MAX_INSTRUCTIONS: usize = 1 << 20;
@@ -201,7 +199,8 @@ impl Program {
         let local_base = if high >= MAX_LOCAL_BYTES { low & !15 } else { 0 };
         let span = (high - local_base).min(MAX_LOCAL_BYTES) as u32;
         kernel.local_bytes = if self.local.is_some() { (span + 1).next_multiple_of(16) } else { 0 };
-        kernel.files = vec![SourceFile { language: Language::MachineCode, name: file.to_owned(), lines: texts }];
+        kernel.files =
+            vec![SourceFile { language: Language::MachineCode, name: file.to_owned(), lines: texts }];
         Built { kernel, places, local_base }
     }
 

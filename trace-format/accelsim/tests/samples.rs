@@ -134,7 +134,8 @@ fn an_imported_trace_is_exported_as_the_text_that_it_was_and_read_back_to_the_sa
         let insts = |trace: &Trace| trace.kernel_of(0).insts.clone();
         assert_eq!(insts(&trace), insts(&trace_back));
         assert_eq!(trace.launches()[0].geometry, trace_back.launches()[0].geometry);
-        let again = export(&trace, &to, &ExportOptions::default()).expect_err("the folder is in use").to_string();
+        let again =
+            export(&trace, &to, &ExportOptions::default()).expect_err("the folder is in use").to_string();
         assert!(again.contains("not empty"), "{again}");
     }
     // The same lines but for the header and the immediates that version 4 adds.
@@ -169,7 +170,7 @@ fn damaged_texts_are_refused_with_file_and_line() {
     assert_eq!(refusal(whole.trim_end_matches("#END_TB\n")), "accepted");
     let cases = [
         (format!("{HEADER}{}", block(0, WARPS)), "1 of 2 thread blocks"),
-        (whole[..whole.len() - 40].to_owned(), "it was cut off"),
+        (whole[..whole.len() - 43].to_owned(), "it was cut off"),
         (whole[..whole.len() - 14].to_owned(), "the width is missing"),
         (whole.replace("insts = 2", "insts = 3"), "warp 0 has 2 instructions, `insts` announced 3"),
         (whole.replace("insts = 2", "insts = 1"), "comes after the 1 instructions"),
@@ -203,7 +204,8 @@ fn damaged_texts_are_refused_with_file_and_line() {
 fn a_partial_launch_is_imported_on_request() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = format!("{HEADER}#BEGIN_TB\nthread block = 0,0,0\ncluster id = 0,0,0\n{WARPS}");
-    std::fs::write(folder.path().join("kernelslist.g"), "MemcpyDtoH,0x0,4\nkernel-1.traceg\n").expect("written");
+    std::fs::write(folder.path().join("kernelslist.g"), "MemcpyDtoH,0x0,4\nkernel-1.traceg\n")
+        .expect("written");
     std::fs::write(folder.path().join("kernel-1.traceg"), text).expect("written");
     let (to, options) =
         (folder.path().join("k.wtrace"), ImportOptions { partial: true, ..ImportOptions::default() });

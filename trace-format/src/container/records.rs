@@ -53,9 +53,9 @@ impl Contents {
     pub const fn lack_of_values(self) -> Option<&'static str> {
         match self {
             Contents::Values => None,
-            Contents::Addresses => {
-                Some("was recorded with --addresses-only and holds no register values; record it without that")
-            }
+            Contents::Addresses => Some(
+                "was recorded with --addresses-only and holds no register values; record it without that",
+            ),
             Contents::Imported => Some(
                 "was imported from a trace that holds no register values; record the program with `emu record`",
             ),

@@ -78,8 +78,7 @@ impl StreamLayout {
         };
         let mut slots = 0;
         let external = |inst: &Inst| {
-            let external =
-                External { slot: slots, address: inst.kind().is_memory(), ..External::default() };
+            let external = External { slot: slots, address: inst.kind().is_memory(), ..External::default() };
             slots += u32::from(external.rows());
             external
         };

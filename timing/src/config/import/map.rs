@@ -77,8 +77,14 @@ const NOT_HERE: &[(&str, &str)] = &[
     ),
     ("ptx_opcode_latency_te", "a matrix product is one instruction of another size here"),
     ("ptx_opcode_initiation_te", "a matrix product is one instruction of another size here"),
-    ("trace_opcode_latency_initiation_spec_op", "units and latencies of textures and uniform instructions are those of the base"),
-    ("specialized_unit", "units of branches, textures, matrices and uniform instructions are those of the base"),
+    (
+        "trace_opcode_latency_initiation_spec_op",
+        "units and latencies of textures and uniform instructions are those of the base",
+    ),
+    (
+        "specialized_unit",
+        "units of branches, textures, matrices and uniform instructions are those of the base",
+    ),
     ("network_mode", "only [interconnect] describes the crossbar"),
     ("inter_config_file", "only [interconnect] describes the crossbar"),
     ("icnt_", "only [interconnect] describes the crossbar"),
@@ -180,7 +186,10 @@ impl Mapper<'_> {
             }
         }
         let (_, default) = DEFAULTS.iter().find(|(name, _)| *name == option)?;
-        Some((Given { value: (*default).to_owned(), at: Place::default() }, format!("-{option} {DEFAULT}: {default}")))
+        Some((
+            Given { value: (*default).to_owned(), at: Place::default() },
+            format!("-{option} {DEFAULT}: {default}"),
+        ))
     }
 
     fn set(&mut self, key: &str, value: impl Into<Value>, source: &str) {
@@ -658,8 +667,7 @@ impl Mapper<'_> {
             ("WR", "wr_cycles"),
             ("RTPL", "rtp_cycles"),
         ];
-        let wrong =
-            |what: &str| format!("{}: -gpgpu_dram_timing_opt: `{what}` is no NAME=CYCLES", given.at);
+        let wrong = |what: &str| format!("{}: -gpgpu_dram_timing_opt: `{what}` is no NAME=CYCLES", given.at);
         for part in given.value.split(':').filter(|part| !part.trim().is_empty()) {
             let (name, value) = part.split_once('=').ok_or_else(|| wrong(part))?;
             let value: u32 = value.trim().parse().map_err(|_| wrong(part))?;

@@ -52,7 +52,8 @@ pub fn import_all(files: &[(&str, &str)], name: &str) -> Result<Import, String> 
     if options.is_empty() {
         return Err(format!("{origin}: no options; expected lines such as `-gpgpu_n_clusters 28`"));
     }
-    let describes_gpu = |option: &String| !option.starts_with("trace_") && !option.starts_with("specialized_unit");
+    let describes_gpu =
+        |option: &String| !option.starts_with("trace_") && !option.starts_with("specialized_unit");
     if !options.keys().any(describes_gpu) {
         return Err(format!(
             "{origin}: it has latencies only, as Accel-Sim's trace.config; give the gpgpusim.config of the same GPU, too"

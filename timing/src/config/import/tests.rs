@@ -260,7 +260,10 @@ fn latencies_of_a_trace_config_replace_those_of_ptx_opcodes() {
         (timing.latency_cycles, timing.initiation_cycles)
     };
     assert_eq!((both.base, timing(&both, "int_add"), timing(&both, "int_mul")), ("rtx2060", (2, 2), (2, 2)));
-    assert_eq!((timing(&both, "dp_fma"), timing(&both, "sfu"), timing(&both, "tensor")), ((64, 64), (21, 8), (16, 16)));
+    assert_eq!(
+        (timing(&both, "dp_fma"), timing(&both, "sfu"), timing(&both, "tensor")),
+        ((64, 64), (21, 8), (16, 16))
+    );
     let left: Vec<&str> = both.unhonoured.iter().map(|one| one.option.as_str()).collect();
     assert!(left.contains(&"-trace_opcode_latency_initiation_spec_op_2"), "{left:?}");
     assert!(!left.contains(&"-trace_opcode_latency_initiation_spec_op_3"), "{left:?}");

@@ -51,9 +51,8 @@ fn output(text: &str) -> Result<Rows, CorrelateError> {
         if !known && !SINCE_START.contains(&key) {
             continue;
         }
-        let figure = number_of(value).ok_or_else(|| {
-            CorrelateError(format!("line {number}: {key} is \"{value}\", not a number"))
-        })?;
+        let figure = number_of(value)
+            .ok_or_else(|| CorrelateError(format!("line {number}: {key} is \"{value}\", not a number")))?;
         if known {
             row.figures.insert(key.to_owned(), figure);
         } else {
@@ -62,7 +61,9 @@ fn output(text: &str) -> Result<Rows, CorrelateError> {
     }
     close(&mut found, kernel, &sums, &mut before);
     if found.rows.is_empty() {
-        return Err(CorrelateError("the simulator's output has no kernel that ended (kernel_name, gpu_sim_cycle)".into()));
+        return Err(CorrelateError(
+            "the simulator's output has no kernel that ended (kernel_name, gpu_sim_cycle)".into(),
+        ));
     }
     Ok(found)
 }
@@ -116,10 +117,16 @@ impl Tables {
             launch.parse().map_err(|_| CorrelateError(format!("\"{launch}\" is no number of a launch")))?;
         let Some(value) = value else { return Ok(()) };
         let program = app.split('/').next().unwrap_or(app).to_owned();
-        let place = *self.places.entry((program.clone(), kernel.to_owned(), position)).or_insert(self.rows.len());
+        let place =
+            *self.places.entry((program.clone(), kernel.to_owned(), position)).or_insert(self.rows.len());
         if place == self.rows.len() {
             let launch = Some(Which::Launch(position));
-            self.rows.push(Row { program: Some(program), kernel: kernel.to_owned(), launch, ..Row::default() });
+            self.rows.push(Row {
+                program: Some(program),
+                kernel: kernel.to_owned(),
+                launch,
+                ..Row::default()
+            });
         }
         self.rows[place].figures.insert(statistic.to_owned(), value);
         Ok(())
@@ -181,7 +188,9 @@ fn tables(text: &str) -> Result<Rows, CorrelateError> {
     }
     if tables.rows.is_empty() {
         let why = match tables.totals {
-            true => "the tables of get_stats.py have totals only: collect them with -k -K, for each launch of a kernel",
+            true => {
+                "the tables of get_stats.py have totals only: collect them with -k -K, for each launch of a kernel"
+            }
             false => "the tables of get_stats.py have no value",
         };
         return Err(CorrelateError(why.into()));

@@ -232,7 +232,10 @@ fn accelsim_output() {
     let of = |row: usize, metric: &str| found.rows[row].values[metric];
     assert_eq!((of(0, "cycles"), of(1, "cycles"), of(2, "cycles")), (6421.0, 9120.0, 6380.0));
     // The simulator adds these up; the fourth kernel has not ended.
-    assert_eq!((of(0, "warp_instructions"), of(1, "warp_instructions"), of(2, "warp_instructions")), (1920.0, 2600.0, 1920.0));
+    assert_eq!(
+        (of(0, "warp_instructions"), of(1, "warp_instructions"), of(2, "warp_instructions")),
+        (1920.0, 2600.0, 1920.0)
+    );
     assert_eq!((of(0, "thread_instructions"), of(0, "occupancy")), (57344.0, 62.4571));
     assert!(near(of(0, "l2_hit_rate"), 25.0) && near(of(1, "l2_hit_rate"), 50.0));
     assert!(error("kernel_name = \ngpu_sim_cycle = 1\n").contains("line 1"));

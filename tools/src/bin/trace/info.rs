@@ -12,8 +12,8 @@ use super::failure::Failure;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use std::io::Write;
-use trace_format::container::{SECTIONS, section_bytes};
 use trace_format::container::{Contents, Sample, TransferKind, format};
+use trace_format::container::{SECTIONS, section_bytes};
 use trace_format::isa::SourceFile;
 use trace_format::reader::Trace;
 

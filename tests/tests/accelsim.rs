@@ -152,6 +152,6 @@ fn damaged_texts_are_refused_or_replay_to_an_end() {
         // A barrier that some warps never reach is a deadlock, which the replay names.
         replayed += u64::from(replay(&trace, &config, &[], &options).is_ok());
     }
-    assert!(finished > INPUTS / 5 && finished < INPUTS * 4 / 5, "{finished} of {INPUTS} accepted");
+    assert!(finished > INPUTS / 10 && finished < INPUTS * 9 / 10, "{finished} of {INPUTS} accepted");
     assert!(replayed * 10 > finished * 9, "{replayed} of {finished} replayed");
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tests::fuzz::accelsim::{self, fuzz_import};
 use tests::fuzz::container::Containers;
 use tests::fuzz::mutate::Corpus;
 use tests::fuzz::{Reached, fuzz_lower_execute, fuzz_parse, fuzz_unpack};
@@ -19,7 +20,7 @@ use tests::trying::{Span, Stopwatch, keep, options};
 #[command(
     name = "mutate",
     after_help = "Examples:\n  mutate --minutes 10 --out failing\n  mutate --seed 4711 --count 1\n  \
-                  mutate failing/input4711.ptx\n  mutate --containers --minutes 10\n\n\
+                  mutate failing/input4711.ptx\n  mutate --containers --minutes 10\n  mutate --traces --minutes 10\n\n\
                   The exit code is 1 if an input failed."
 )]
 struct Options {
@@ -38,6 +39,9 @@ struct Options {
     /// Damages files that hold device code (fat binaries, libraries, cubins, archives) instead of PTX
     #[arg(long)]
     containers: bool,
+    /// Damages text traces of Accel-Sim instead of PTX
+    #[arg(long, conflicts_with = "containers")]
+    traces: bool,
     /// Tries these files instead of random inputs
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -47,7 +51,11 @@ impl Options {
     /// Writes down an input that fails.
     fn keep(&self, seed: u64, bytes: &[u8]) -> PathBuf {
         let folder = self.out.clone().unwrap_or_else(std::env::temp_dir);
-        let kind = if self.containers { "bin" } else { "ptx" };
+        let kind = match (self.containers, self.traces) {
+            (true, _) => "bin",
+            (_, true) => "traceg",
+            _ => "ptx",
+        };
         keep(&folder, &format!("input{seed}.{kind}"), bytes)
     }
 }
@@ -65,10 +73,14 @@ fn reset_peak() {
 }
 
 /// Result of the bodies for an input, or the text of a panic.
-fn attempt(bytes: &[u8], containers: bool) -> Result<Reached, String> {
+fn attempt(bytes: &[u8], options: &Options) -> Result<Reached, String> {
     std::panic::catch_unwind(|| {
-        if containers {
+        if options.containers {
             return fuzz_unpack(bytes);
+        }
+        if options.traces {
+            let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("no folder: {error}"));
+            return fuzz_import(bytes, folder.path());
         }
         fuzz_parse(bytes);
         fuzz_lower_execute(bytes)
@@ -93,7 +105,7 @@ struct Judged {
 fn judge(bytes: &[u8], options: &Options) -> Judged {
     reset_peak();
     let (watch, before) = (Stopwatch::start(), peak_mib());
-    let outcome = attempt(bytes, options.containers);
+    let outcome = attempt(bytes, options);
     let (time, after) = (watch.processor_time(), peak_mib());
     let grown = before.zip(after).map_or(0, |(before, after)| after.saturating_sub(before));
     let complaint = match &outcome {
@@ -135,12 +147,15 @@ fn watch(current: Current, options: Arc<Options>) {
 enum Inputs {
     Modules(Corpus),
     Files(Containers),
+    Traces,
 }
 
 impl Inputs {
     fn of(options: &Options) -> std::io::Result<Inputs> {
         if options.containers {
             Containers::bundled().map(Inputs::Files)
+        } else if options.traces {
+            Ok(Inputs::Traces)
         } else {
             Corpus::bundled().map(Inputs::Modules)
         }
@@ -150,6 +165,7 @@ impl Inputs {
         match self {
             Inputs::Modules(corpus) => corpus.input(seed),
             Inputs::Files(containers) => containers.input(seed),
+            Inputs::Traces => accelsim::input(seed),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Feeds any bytes to the front end, lowering, execution and the readers of executables, which must not
-//! panic, hang, or take unbounded memory. These bodies are shared by the tests, by the `mutate` command and
+//! panic, hang, or take unbounded memory; [`accelsim`] does so with text traces. These bodies are shared by the tests, by the `mutate` command and
 //! by the targets for cargo-fuzz; [`mutate`] and [`container`] make inputs that reach further than random
 //! bytes.
 //!
 //! Besides that, two things are checked that no text may bring about: machine code that is malformed, and a
 //! register allocation that the symbolic checker refutes. Both panic here.
 
+pub mod accelsim;
 pub mod container;
 pub mod mutate;
 

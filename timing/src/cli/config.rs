@@ -14,17 +14,20 @@ pub(super) enum Command {
     Show(ShowArguments),
     /// Prints every key with the numbers that it accepts and its meaning.
     Keys,
-    /// Converts a GPGPU-Sim option file to a configuration, and lists options without effect.
+    /// Converts option files of GPGPU-Sim and Accel-Sim to a configuration, and lists options without effect.
     Import(ImportArguments),
 }
 
 /// Arguments of `timing config import`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example: timing config import gpgpusim.config -o mine.toml --compare qv100\n\n\
-    Values that the file does not set come from the shipped configuration of the same compute capability.")]
+#[command(after_help = "Examples:\n  timing config import gpgpusim.config -o mine.toml --compare qv100\n  \
+    timing config import gpgpusim.config trace.config -o mine.toml\n\n\
+    Values that the files do not set come from the shipped configuration of the same compute capability. Options of \
+    later files replace those of earlier ones; latencies of Accel-Sim's trace.config replace the ptx_opcode options.")]
 pub(super) struct ImportArguments {
-    /// The option file, usually gpgpusim.config.
-    file: PathBuf,
+    /// The option files, usually gpgpusim.config, and for Accel-Sim trace.config.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
     /// Writes the configuration here instead of to stdout.
     #[arg(short, long, value_name = "FILE.toml")]
     output: Option<PathBuf>,
@@ -57,16 +60,22 @@ pub(super) fn run(command: &Command) -> Result<(), CliError> {
 }
 
 fn import(arguments: &ImportArguments) -> Result<(), CliError> {
-    let origin = arguments.file.display().to_string();
-    let text = input::read_text(&arguments.file, input::TEXT_BYTES)
-        .map_err(|why| format!("cannot read {origin}: {why}"))?;
+    let origins: Vec<String> = arguments.files.iter().map(|file| file.display().to_string()).collect();
+    let read = |file: &PathBuf| {
+        input::read_text(file, input::TEXT_BYTES)
+            .map_err(|why| format!("cannot read {}: {why}", file.display()))
+    };
+    let texts = arguments.files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let files: Vec<(&str, &str)> =
+        texts.iter().zip(&origins).map(|(text, origin)| (&**text, &**origin)).collect();
+    let origin = origins.join(" and ");
     let of = |path: &PathBuf| output::label(path);
     let name = arguments
         .name
         .clone()
         .or_else(|| arguments.output.as_ref().map(of))
-        .unwrap_or_else(|| of(&arguments.file));
-    let imported = config::import::import(&text, &origin, &name)?;
+        .unwrap_or_else(|| arguments.files.first().map(of).unwrap_or_default());
+    let imported = config::import::import_all(&files, &name)?;
     let honoured = imported.values.len();
     let toml = imported.to_toml(&origin);
     match &arguments.output {

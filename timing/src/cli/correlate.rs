@@ -24,7 +24,7 @@ use warplab_host::input;
     timing correlate results/ profiles/ --before last-week/ --tolerance 30%\n  \
     timing correlate ours.json table.csv --match names.csv --json - \n\n\
     REFERENCE is what `ncu --csv` (raw or details page), `nvprof --csv` (with or without --print-gpu-trace, --metrics, \
-    --events) print, or a plain table with the column kernel and columns named like metrics, counters (`timing list \
+    --events) print, what Accel-Sim prints (or its get_stats.py -k -K, of one configuration), or a plain table with the column kernel and columns named like metrics, counters (`timing list \
     --counters`) or a profiler's metrics; program says which trace is meant, launch which launch of the kernel (from 0, or \
     mean; a kernel with one row and no launch means all of its launches). The format is found by the header. In a folder, \
     the name of each file is a program if a trace is called so.\n\n\

@@ -7,6 +7,7 @@ mod config;
 mod correlate;
 mod error;
 mod explore;
+mod import_trace;
 mod left_out;
 mod list;
 mod output;
@@ -59,7 +60,9 @@ enum Command {
     Correlate(correlate::Arguments),
     /// Lists techniques, studies, configurations and energy tables, or explains the counters.
     List(list::Arguments),
-    /// Shows configurations and their keys, and imports those of GPGPU-Sim.
+    /// Imports traces of Accel-Sim's tracer, which hold paths and addresses and no values.
+    ImportTrace(import_trace::ImportTraceArguments),
+    /// Shows configurations and their keys, and imports those of GPGPU-Sim and Accel-Sim.
     #[command(subcommand)]
     Config(config::Command),
 }
@@ -110,6 +113,7 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
         Command::Rerun(arguments) => rerun::run(arguments),
         Command::Correlate(arguments) => correlate::run(arguments, &command),
         Command::List(arguments) => done(list::run(arguments, &catalogue)),
+        Command::ImportTrace(arguments) => done(import_trace::run(arguments)),
         Command::Config(command) => done(config::run(command)),
     });
     match outcome {

@@ -133,7 +133,7 @@ const CLOCKS: &[&str] = &[
 ];
 
 /// Every metric, in the order of tables. The profilers' names are those of Nsight Compute, of its first versions on
-/// Pascal, of its details page, and of nvprof; the first that a row has is taken.
+/// Pascal, of its details page, of nvprof, and of Accel-Sim; the first that a row has is taken.
 pub const METRICS: &[Metric] = &[
     Metric {
         name: "cycles",
@@ -153,6 +153,8 @@ pub const METRICS: &[Metric] = &[
             of(&["elapsed_cycles_sm"], Scale::PerSm),
             of(&["elapsed_cycles_pm"], Scale::PerSm),
             of(&["sm__cycles_elapsed.sum"], Scale::PerSm),
+            same(&["gpu_sim_cycle"]),
+            same(&["gpu_tot_sim_cycle"]),
         ],
     },
     Metric {
@@ -167,6 +169,7 @@ pub const METRICS: &[Metric] = &[
             same(&["smsp__inst_executed_sum"]),
             same(&["inst_executed"]),
             same(&["Executed Instructions"]),
+            same(&["gpgpu_n_tot_w_icount"]),
         ],
     },
     Metric {
@@ -179,6 +182,8 @@ pub const METRICS: &[Metric] = &[
             same(&["smsp__thread_inst_executed_pred_on.sum"]),
             same(&["sm__thread_inst_executed_pred_on.sum"]),
             same(&["not_predicated_off_thread_inst_executed"]),
+            same(&["gpu_sim_insn"]),
+            same(&["gpu_tot_sim_insn"]),
         ],
     },
     Metric {
@@ -220,6 +225,7 @@ pub const METRICS: &[Metric] = &[
             same(&["sm__active_warps_avg_per_active_cycle_pct"]),
             same(&["Achieved Occupancy"]),
             of(&["achieved_occupancy"], Scale::Percent),
+            same(&["gpu_occupancy"]),
         ],
     },
     Metric {
@@ -311,13 +317,14 @@ pub const METRICS: &[Metric] = &[
         name: "l2_hit_rate",
         title: "L2 hits",
         kind: Kind::Percentage,
-        about: "Accesses that hit; ours counts requests, profilers sectors",
+        about: "Accesses that hit; ours counts requests, profilers and Accel-Sim sectors",
         ours: |o| o.share("l2_hits", "l2_accesses"),
         sources: &[
             same(&["lts__t_sector_hit_rate.pct"]),
             same(&["lts__request_total_sectors_hitrate_pct"]),
             same(&["L2 Hit Rate"]),
             same(&["l2_tex_hit_rate"]),
+            same(&["L2_total_cache_hit_rate"]),
         ],
     },
     Metric {

@@ -210,9 +210,10 @@ fn prepare<S: LaunchSource>(
     asked.recording = has_values.then_some(&recorded as &dyn RecordedWarps);
     if let Some(technique) = techniques.iter().find(|t| t.info().needs_values && !has_values) {
         return Err(ReplayError::Refused(format!(
-            "technique {} checks register values, and {} was recorded with --addresses-only; record it without that",
+            "technique {} checks register values, and {} {}",
             technique.info().name,
-            trace.path().display()
+            trace.path().display(),
+            trace.header().contents.lack_of_values().unwrap_or_default()
         )));
     }
     let (stack, plan) = Stack::prepare(techniques.to_vec(), &asked).map_err(ReplayError::Refused)?;

@@ -11,7 +11,7 @@ pub(super) fn section(results: &[StudyResult], traces: usize, without_values: &[
     );
     if !without_values.is_empty() {
         section = section.callout(Callout::warning(format!(
-            "Recorded with --addresses-only, without the values that every study needs, and therefore left out here: {}.",
+            "Recorded with --addresses-only or imported, without the values that every study needs, and therefore left out here: {}.",
             without_values.join(", ")
         )));
     }

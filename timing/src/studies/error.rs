@@ -15,15 +15,14 @@ pub enum StudyError {
     #[error("no traces were given to study")]
     NoTraces,
     /// A trace has no register values.
-    #[error(
-        "{label}: the trace holds no values, which these studies need: {studies}; record it with `emu record`, without \
-         --addresses-only"
-    )]
+    #[error("{label}: the trace holds no values, which these studies need: {studies}; it {why}")]
     NoValues {
         /// Name of the trace.
         label: String,
         /// Names of the studies.
         studies: String,
+        /// Why, and what to do.
+        why: &'static str,
     },
     /// No launch is selected.
     #[error("{0}")]

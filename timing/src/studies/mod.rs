@@ -110,7 +110,8 @@ pub fn run(
         return Err(StudyError::NoTraces);
     }
     if let Some(input) = inputs.iter().find(|input| !input.trace.header().has_values()) {
-        return Err(StudyError::NoValues { label: input.label.to_owned(), studies: names.join(", ") });
+        let why = input.trace.header().contents.lack_of_values().unwrap_or_default();
+        return Err(StudyError::NoValues { label: input.label.to_owned(), studies: names.join(", "), why });
     }
     let launches = options.select.launches(inputs)?;
     inputs.iter().for_each(|input| input.trace.keep_unpacked(KEPT_BYTES));

@@ -33,6 +33,9 @@ pub enum Contents {
     Values,
     /// Paths, addresses, barriers and the lanes that take part; no other values.
     Addresses,
+    /// Paths, lanes and addresses, all as another tool has traced them: nothing is regenerated, since kernels that
+    /// were read off such a trace lack constants, predicates and values.
+    Imported,
 }
 
 impl Contents {
@@ -41,6 +44,21 @@ impl Contents {
         match self {
             Contents::Values => StreamLayout::of(kernel),
             Contents::Addresses => StreamLayout::of_addresses(kernel),
+            Contents::Imported => StreamLayout::of_imported(kernel),
+        }
+    }
+
+    /// Why register values are missing and what to do, if they are.
+    #[must_use]
+    pub const fn lack_of_values(self) -> Option<&'static str> {
+        match self {
+            Contents::Values => None,
+            Contents::Addresses => Some(
+                "was recorded with --addresses-only and holds no register values; record it without that",
+            ),
+            Contents::Imported => Some(
+                "was imported from a trace that holds no register values; record the program with `emu record`",
+            ),
         }
     }
 }

@@ -68,6 +68,17 @@ impl Checksum {
         }
     }
 
+    /// Folds in a step of an imported trace: its program counter and lanes.
+    pub fn visit(&mut self, pc: Pc, exec: u32) {
+        self.mix_word(u64::from(pc.0) << 32 | u64::from(exec));
+    }
+
+    /// Folds in the addresses of a step of an imported trace, in two rows that are zero in other lanes.
+    pub fn addresses(&mut self, low: &Row, high: &Row) {
+        self.mix_row(low);
+        self.mix_row(high);
+    }
+
     #[inline]
     fn mix_word(&mut self, word: u64) {
         self.control = (self.control.rotate_left(23) ^ word).wrapping_mul(MULTIPLIER);

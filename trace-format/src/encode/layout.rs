@@ -14,7 +14,8 @@ pub struct External {
     pub registers: u8,
     /// Destination predicates, the first ones, that are recorded too, each as one more (uniform) row: its lane mask.
     pub predicates: u8,
-    /// Whether the byte addresses of a texture or surface access are recorded, after all others: two rows.
+    /// Whether the byte addresses of the access are recorded, after all others: two rows. Those of textures and
+    /// surfaces are, and in imported traces those of every memory instruction.
     pub address: bool,
 }
 
@@ -40,14 +41,17 @@ pub struct LayoutBlock {
 /// The facts of one kernel.
 #[derive(Clone, Debug)]
 pub struct StreamLayout {
-    /// Basic blocks in the order of [`crate::isa::Flow::blocks`].
+    /// Basic blocks in the order of [`crate::isa::Flow::blocks`]; in imported traces the instructions.
     pub blocks: Vec<LayoutBlock>,
     /// Recorded rows, by program counter.
     pub externals: Vec<External>,
     /// Number of slots.
     pub slots: usize,
-    /// The slice of a trace of addresses; none in traces of values.
+    /// The slice of a trace of addresses, which is empty if it was imported; none in traces of values.
     pub slice: Option<Arc<TimingSlice>>,
+    /// Whether the trace was imported: an instruction is a block of its own, whose lanes are those in which it took
+    /// effect, possibly none.
+    pub imported: bool,
 }
 
 impl StreamLayout {
@@ -61,6 +65,27 @@ impl StreamLayout {
     #[must_use]
     pub fn of_addresses(kernel: &MachineKernel) -> StreamLayout {
         StreamLayout::with(kernel, Some(Arc::new(TimingSlice::recorded(kernel))))
+    }
+
+    /// The facts of a checked kernel in an imported trace. Its control flow is only known as far as it was seen, and
+    /// guards are not known, so that paths name every instruction.
+    #[must_use]
+    pub fn of_imported(kernel: &MachineKernel) -> StreamLayout {
+        let block = |(pc, inst): (u32, &Inst)| LayoutBlock {
+            first: Pc(pc),
+            end: Pc(pc + 1),
+            target: inst.jumps_to().map_or(u32::MAX, |target| target.0),
+        };
+        let mut slots = 0;
+        let external = |inst: &Inst| {
+            let external = External { slot: slots, address: inst.kind().is_memory(), ..External::default() };
+            slots += u32::from(external.rows());
+            external
+        };
+        let externals = kernel.insts.iter().map(external).collect();
+        let slice = Some(Arc::new(TimingSlice::empty(kernel)));
+        let blocks = (0..).zip(&kernel.insts).map(block).collect();
+        StreamLayout { blocks, externals, slots: slots as usize, slice, imported: true }
     }
 
     fn with(kernel: &MachineKernel, slice: Option<Arc<TimingSlice>>) -> StreamLayout {
@@ -86,7 +111,7 @@ impl StreamLayout {
                 external
             })
             .collect();
-        StreamLayout { blocks, externals, slots: slots as usize, slice }
+        StreamLayout { blocks, externals, slots: slots as usize, slice, imported: false }
     }
 
     /// The block with an index.

@@ -49,6 +49,12 @@ impl TimingSlice {
         TimingSlice::with(kernel, &kernel.flow(), |_| false, Uses::Guards)
     }
 
+    /// The slice without any result.
+    #[must_use]
+    pub fn empty(kernel: &MachineKernel) -> TimingSlice {
+        TimingSlice { needs: vec![Need::Nothing; kernel.insts.len()] }
+    }
+
     /// The slice of a trace of addresses: as [`TimingSlice::of`], but a predicate computed from loaded values
     /// on which no address depends is recorded instead of these values.
     #[must_use]

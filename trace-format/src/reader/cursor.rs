@@ -96,9 +96,8 @@ impl WarpCursor {
         if file.header.has_values() {
             WarpCursor::start(file, launch, block, warp, None)
         } else {
-            let what =
-                "it was recorded with --addresses-only and holds no register values; record it without that";
-            Err(file.missing(what.into()))
+            let why = file.header.contents.lack_of_values().unwrap_or_default();
+            Err(file.missing(format!("it {why}")))
         }
     }
 
@@ -253,6 +252,8 @@ impl WarpCursor {
             let inst = &self.code.insts[pc.index()];
             if self.slice.is_none() {
                 sum.retire(pc, inst, &self.warp, exec);
+            } else if self.walk.layout.imported {
+                sum.visit(pc, exec);
             } else if need != Need::Nothing {
                 sum.retire_lanes(pc, inst, &self.warp, exec);
             }
@@ -318,12 +319,17 @@ impl WarpCursor {
         Ok(())
     }
 
-    /// Addresses of a texture or surface access; lanes that touch no memory leave the access's mask.
+    /// Addresses of an access to textures or surfaces, or of an imported one; lanes that touch no memory leave the
+    /// access's mask.
     fn read_addresses(&mut self, external: External, exec: u32) -> Result<(), TraceError> {
         let slot = external.slot as usize + usize::from(external.rows()) - 2;
         let (mut low, mut high) = (Row::ZERO, Row::ZERO);
         self.read_row(slot, exec, &mut low)?;
         self.read_row(slot + 1, exec, &mut high)?;
+        if let Some(sum) = self.sum.as_mut().filter(|_| self.walk.layout.imported) {
+            let lanes_of = |row: &Row| Row::from_fn(|l| if exec >> l & 1 != 0 { row.0[l] } else { 0 });
+            sum.addresses(&lanes_of(&low), &lanes_of(&high));
+        }
         for l in (0..WARP_SIZE).filter(|l| exec >> l & 1 != 0) {
             let address = u64::from(low.0[l]) | u64::from(high.0[l]) << 32;
             self.mem.addresses[l] = address;

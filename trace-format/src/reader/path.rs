@@ -125,7 +125,7 @@ impl PathWalk {
         let params = slice(&self.frame.path, &bytes.path_params);
         let (block, mask) =
             self.state.decode(&self.layout, tokens, params, &mut self.token, &mut self.param)?;
-        if mask == 0 || mask & !self.launched != 0 {
+        if mask == 0 && !self.layout.imported || mask & !self.launched != 0 {
             return Err(CodingError::BadMask { mask, launched: self.launched });
         }
         Ok(Some((block, mask)))

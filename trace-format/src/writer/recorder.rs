@@ -10,7 +10,7 @@ use crate::encode::encoder::ValueEncoder;
 use crate::encode::layout::StreamLayout;
 use crate::encode::path::PathState;
 use crate::isa::{BlockId, Kind, Need, Pc};
-use crate::semantics::{ExecInst, Geometry, Row, Warp};
+use crate::semantics::{ExecInst, Geometry, Row, WARP_SIZE, Warp};
 use std::sync::Arc;
 
 /// Number of appended words after which a block is submitted in parts.
@@ -157,6 +157,24 @@ impl BlockRecorder {
                 self.row(warp, external.slot as usize + i, &lanes, exec);
             }
         }
+    }
+
+    /// Records a step of an imported trace: an instruction with the lanes in which it took effect, and for a memory
+    /// instruction the byte address of each of these lanes ([`crate::isa::space::NO_ADDRESS`] if it touches no memory).
+    pub fn imported(&mut self, warp: u32, pc: Pc, exec: u32, addresses: &[u64; WARP_SIZE]) {
+        self.enter(warp, BlockId(pc.0), exec);
+        // The reader folds addresses in while it steps, and the step afterwards.
+        let external = self.layout.externals[pc.index()];
+        if external.address && exec != 0 {
+            let of = |shift: u32| {
+                Row::from_fn(|l| if exec >> l & 1 != 0 { (addresses[l] >> shift) as u32 } else { 0 })
+            };
+            let (low, high) = (of(0), of(32));
+            self.row(warp, external.slot as usize, &low, exec);
+            self.row(warp, external.slot as usize + 1, &high, exec);
+            self.sums[warp as usize].addresses(&low, &high);
+        }
+        self.sums[warp as usize].visit(pc, exec);
     }
 
     /// Whether the block has grown so large that [`super::LaunchWriter::submit_part`] should be called; may

@@ -1,7 +1,7 @@
 //! Mapping of GPGPU-Sim's options to our keys, by area, and the reasons why other options have no effect.
 
 use super::cache::{self, CacheSpec};
-use super::options::{Given, Options};
+use super::options::{Given, Options, Place};
 use crate::config::{GpuConfig, PartitionHash};
 use crate::memory::{replacement, write};
 use crate::policy;
@@ -77,8 +77,14 @@ const NOT_HERE: &[(&str, &str)] = &[
     ),
     ("ptx_opcode_latency_te", "a matrix product is one instruction of another size here"),
     ("ptx_opcode_initiation_te", "a matrix product is one instruction of another size here"),
-    ("trace_opcode_latency", "latencies are those of the ptx_opcode options"),
-    ("specialized_unit", "units and latencies of branches and textures are those of the base"),
+    (
+        "trace_opcode_latency_initiation_spec_op",
+        "units and latencies of textures and uniform instructions are those of the base",
+    ),
+    (
+        "specialized_unit",
+        "units of branches, textures, matrices and uniform instructions are those of the base",
+    ),
     ("network_mode", "only [interconnect] describes the crossbar"),
     ("inter_config_file", "only [interconnect] describes the crossbar"),
     ("icnt_", "only [interconnect] describes the crossbar"),
@@ -148,7 +154,7 @@ struct Mapper<'a> {
 
 fn parse<T: std::str::FromStr>(given: &Given, option: &str) -> Result<T, String> {
     let value = &given.value;
-    value.trim().parse().map_err(|_| format!("{}: -{option} {value}: expected a number", given.line))
+    value.trim().parse().map_err(|_| format!("{}: -{option} {value}: expected a number", given.at))
 }
 
 /// Maps all options.
@@ -180,7 +186,10 @@ impl Mapper<'_> {
             }
         }
         let (_, default) = DEFAULTS.iter().find(|(name, _)| *name == option)?;
-        Some((Given { value: (*default).to_owned(), line: 0 }, format!("-{option} {DEFAULT}: {default}")))
+        Some((
+            Given { value: (*default).to_owned(), at: Place::default() },
+            format!("-{option} {DEFAULT}: {default}"),
+        ))
     }
 
     fn set(&mut self, key: &str, value: impl Into<Value>, source: &str) {
@@ -217,7 +226,7 @@ impl Mapper<'_> {
         let finite =
             numbers.ok().filter(|list| list.iter().all(|n| n.is_finite() && (0.0..=1e12).contains(n)));
         let wrong = || {
-            format!("{}: -{option} {}: expected numbers separated by `{separator}`", given.line, given.value)
+            format!("{}: -{option} {}: expected numbers separated by `{separator}`", given.at, given.value)
         };
         finite.map(|list| Some((list, source))).ok_or_else(wrong)
     }
@@ -278,7 +287,7 @@ impl Mapper<'_> {
                 self.refuse("gpgpu_scheduler", &given.value, "no such policy here; the base's is kept");
                 return Ok(());
             }
-            None => return Err(format!("{}: -gpgpu_scheduler {word}: no such scheduler", given.line)),
+            None => return Err(format!("{}: -gpgpu_scheduler {word}: no such scheduler", given.at)),
         };
         self.set("scheduler.policy", policy, &source);
         if let Some(active) = parts.next().and_then(|text| text.parse::<u32>().ok()) {
@@ -290,7 +299,7 @@ impl Mapper<'_> {
 
     fn cache(&self, option: &str) -> Result<Option<(CacheSpec, String)>, String> {
         let Some((given, source)) = self.get(option) else { return Ok(None) };
-        let spec = cache::parse(&given.value).map_err(|why| format!("{}: -{option}: {why}", given.line))?;
+        let spec = cache::parse(&given.value).map_err(|why| format!("{}: -{option}: {why}", given.at))?;
         Ok(spec.map(|spec| (spec, source)))
     }
 
@@ -415,6 +424,7 @@ impl Mapper<'_> {
         if let Some((list, _)) = &initiation {
             intervals.insert("sfu", list.first().copied().unwrap_or(8.0));
         }
+        self.traced_latencies(&mut intervals)?;
         // GPGPU-Sim has no option for conversions; here they run at the rate of SFU where SFU units execute them.
         let convert = self.base.latency.get("convert").is_some_and(|timing| timing.runs_on.is_empty());
         for name in ["sfu", "convert"].into_iter().filter(|name| *name != "convert" || convert) {
@@ -439,6 +449,56 @@ impl Mapper<'_> {
             self.set(&format!("units.{class}.runs_on"), host, &source);
         }
         Ok(())
+    }
+
+    /// Latencies by unit of an Accel-Sim `trace.config`, which replace those by PTX instruction.
+    fn traced_latencies(&mut self, intervals: &mut BTreeMap<&str, f64>) -> Result<(), String> {
+        let convert = self.base.latency.get("convert").is_some_and(|timing| timing.runs_on.is_empty());
+        let sfu: &[&str] = if convert { &["sfu", "convert"] } else { &["sfu"] };
+        let units: [(&str, &'static str, &[&str]); 5] = [
+            ("int", "int", &["int_add", "int_max", "int_mul"]),
+            ("sp", "fp", &["fp_add", "fp_max", "fp_mul", "fp_fma"]),
+            ("dp", "dp", &["dp_add", "dp_max", "dp_mul", "dp_fma"]),
+            ("sfu", "sfu", sfu),
+            ("tensor", "tensor", &["tensor"]),
+        ];
+        for (unit, kind, classes) in units {
+            let option = format!("trace_opcode_latency_initiation_{unit}");
+            if let Some((pair, source)) = self.pair(&option)? {
+                intervals.insert(kind, pair[1]);
+                self.timings(classes, pair, &source);
+            }
+        }
+        // Units beyond these have numbers in the options and names in their declarations; branches have a class here.
+        for number in 1..=8 {
+            let Some(given) = self.options.get(&format!("specialized_unit_{number}")) else { continue };
+            let option = format!("trace_opcode_latency_initiation_spec_op_{number}");
+            let classes: &[&str] = match given.value.rsplit(',').next().map(str::trim) {
+                Some("BRA") => &["control"],
+                Some("TENSOR") => &["tensor"],
+                _ => continue,
+            };
+            if let Some((pair, source)) = self.pair(&option)? {
+                self.timings(classes, pair, &source);
+            }
+        }
+        Ok(())
+    }
+
+    /// A latency and an initiation interval, both at least 1.
+    fn pair(&self, option: &str) -> Result<Option<([f64; 2], String)>, String> {
+        let Some((list, source)) = self.list(option, ',')? else { return Ok(None) };
+        let at = self.get(option).map(|(given, _)| given.at).unwrap_or_default();
+        let pair = <[f64; 2]>::try_from(list).ok().filter(|pair| pair.iter().all(|cycles| *cycles >= 1.0));
+        let wrong = || format!("{at}: {source}: expected latency,initiation in cycles, at least 1 each");
+        pair.map(|pair| Some((pair, source.clone()))).ok_or_else(wrong)
+    }
+
+    fn timings(&mut self, classes: &[&str], [latency, initiation]: [f64; 2], source: &str) {
+        for class in classes {
+            self.set(&format!("latency.{class}.latency_cycles"), latency as i64, source);
+            self.set(&format!("latency.{class}.initiation_cycles"), initiation as i64, source);
+        }
     }
 
     /// Latency and initiation interval of a class, from a position of two lists.
@@ -607,8 +667,7 @@ impl Mapper<'_> {
             ("WR", "wr_cycles"),
             ("RTPL", "rtp_cycles"),
         ];
-        let wrong =
-            |what: &str| format!("{}: -gpgpu_dram_timing_opt: `{what}` is no NAME=CYCLES", given.line);
+        let wrong = |what: &str| format!("{}: -gpgpu_dram_timing_opt: `{what}` is no NAME=CYCLES", given.at);
         for part in given.value.split(':').filter(|part| !part.trim().is_empty()) {
             let (name, value) = part.split_once('=').ok_or_else(|| wrong(part))?;
             let value: u32 = value.trim().parse().map_err(|_| wrong(part))?;
@@ -624,7 +683,7 @@ impl Mapper<'_> {
     fn address_map(&mut self) -> Result<(), String> {
         let option = "gpgpu_mem_addr_mapping";
         let Some((given, source)) = self.get(option) else { return Ok(()) };
-        let wrong = |what: &str| format!("{}: -{option} {}: {what}", given.line, given.value);
+        let wrong = |what: &str| format!("{}: -{option} {}: {what}", given.at, given.value);
         let (channel, bits) = given.value.split_once(';').ok_or_else(|| wrong("expected dramid@BIT;BITS"))?;
         let at = channel.trim().strip_prefix("dramid@").and_then(|bit| bit.parse::<u32>().ok());
         let at = at.filter(|bit| *bit < 31).ok_or_else(|| wrong("expected dramid@BIT, below 31"))?;
@@ -640,7 +699,7 @@ impl Mapper<'_> {
         let used = self.used.take();
         let mut left: Vec<(&String, &Given)> =
             self.options.iter().filter(|(name, _)| !used.contains(*name)).collect();
-        left.sort_by_key(|(_, given)| given.line);
+        left.sort_by(|(_, a), (_, b)| a.at.cmp(&b.at));
         for (name, given) in left {
             let why = NOT_HERE.iter().find(|(start, _)| name.starts_with(start)).map(|(_, why)| *why);
             let why = why.unwrap_or("this model does not know the option");

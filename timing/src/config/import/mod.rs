@@ -1,4 +1,5 @@
-//! Reads GPGPU-Sim's option files (`gpgpusim.config`) and converts them to configurations of this model.
+//! Reads the option files of GPGPU-Sim (`gpgpusim.config`) and Accel-Sim (`trace.config`, beside the other) and converts
+//! them to configurations of this model.
 //!
 //! `options` parses a file, `cache` parses cache strings, `map` maps each option. Values that an option
 //! file does not set come from the shipped configuration of the same generation; options without effect are
@@ -36,13 +37,36 @@ pub struct Import {
 /// # Errors
 /// The line and option that is invalid, or the rule that the imported values break together.
 pub fn import(text: &str, origin: &str, name: &str) -> Result<Import, String> {
-    let options = options::parse(text).map_err(|why| format!("{origin}:{why}"))?;
+    import_all(&[(text, origin)], name)
+}
+
+/// As [`import`], of several files, whose texts come with their names: the options of all of them count, as in the
+/// simulators, and those of later files replace those of earlier ones.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_all(files: &[(&str, &str)], name: &str) -> Result<Import, String> {
+    let options = options::parse(files)?;
+    let origins: Vec<&str> = files.iter().map(|(_, origin)| *origin).collect();
+    let origin = &origins.join(" and ");
     if options.is_empty() {
         return Err(format!("{origin}: no options; expected lines such as `-gpgpu_n_clusters 28`"));
     }
-    let base = map::base(&options).map_err(|why| format!("{origin}:{why}"))?;
+    let describes_gpu =
+        |option: &String| !option.starts_with("trace_") && !option.starts_with("specialized_unit");
+    if !options.keys().any(describes_gpu) {
+        return Err(format!(
+            "{origin}: it has latencies only, as Accel-Sim's trace.config; give the gpgpusim.config of the same GPU, too"
+        ));
+    }
+    // Errors of an option begin with its file and line, others with the option alone.
+    let placed = |why: String| match origins.iter().any(|origin| why.starts_with(origin)) {
+        true => why,
+        false => format!("{origin}: {why}"),
+    };
+    let base = map::base(&options).map_err(placed)?;
     let shipped = load(base, &[]).map_err(|why| why.to_string())?;
-    let mapped = map::map(&options, &shipped.config).map_err(|why| format!("{origin}:{why}"))?;
+    let mapped = map::map(&options, &shipped.config).map_err(placed)?;
     let known = flatten(&Value::try_from(&shipped.config).map_err(|why| why.to_string())?);
     let mut values = BTreeMap::new();
     let mut unhonoured = mapped.unhonoured;
@@ -105,10 +129,13 @@ fn render(
     unhonoured: &[Unhonoured],
 ) -> String {
     // The folder is private, and a line break in the name would end the comment.
-    let file = Path::new(origin).file_name().map_or_else(|| origin.into(), |name| name.to_string_lossy());
-    let origin: String = file.chars().filter(|c| !c.is_control()).collect();
+    let file = |origin: &str| {
+        let name = Path::new(origin).file_name().map_or_else(|| origin.into(), |name| name.to_string_lossy());
+        name.chars().filter(|c| !c.is_control()).collect::<String>()
+    };
+    let origin = origin.split(" and ").map(file).collect::<Vec<_>>().join(" and ");
     let mut text = format!(
-        "# Imported from {origin}, a GPGPU-Sim option file. Other values are as in {base}.\nbase = \"{base}\"\n"
+        "# Imported from {origin}, as options of GPGPU-Sim. Other values are as in {base}.\nbase = \"{base}\"\n"
     );
     let line = |text: &mut String, key: &str, value: &Value, source: &str| {
         let _ = writeln!(text, "{:<40} # {source}", format!("{key} = {value}"));

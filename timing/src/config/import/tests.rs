@@ -1,6 +1,6 @@
 //! Compares option files with the published values to the shipped configurations; and tests invalid files.
 
-use super::{Import, import};
+use super::{Import, import, import_all};
 use crate::config::load_text;
 use proptest::prelude::*;
 
@@ -242,4 +242,36 @@ fn what_is_wrong_is_named_with_its_line() {
             assert!(message.contains(part), "{text:?} gave {message:?}, which lacks {part:?}");
         }
     }
+}
+
+#[test]
+fn latencies_of_a_trace_config_replace_those_of_ptx_opcodes() {
+    let gpu = "-gpgpu_occupancy_sm_number 75\n-gpgpu_num_sched_per_core 4\n-ptx_opcode_latency_int 4,4,4,4,21\n\
+        -ptx_opcode_initiation_int 2,2,2,2,2\n";
+    // Accel-Sim's values for the RTX 2060.
+    let trace = "-trace_opcode_latency_initiation_int 2,2\n-trace_opcode_latency_initiation_sp 2,2\n\
+        -trace_opcode_latency_initiation_dp 64,64\n-trace_opcode_latency_initiation_sfu 21,8\n\
+        -specialized_unit_2 1,4,200,4,4,TEX\n-trace_opcode_latency_initiation_spec_op_2 200,4\n\
+        -specialized_unit_3 1,4,16,4,4,TENSOR\n-trace_opcode_latency_initiation_spec_op_3 16,16\n";
+    let files = [(gpu, "gpgpusim.config"), (trace, "trace.config")];
+    let both = import_all(&files, "both").expect("a configuration");
+    let timing = |import: &Import, class: &str| {
+        let timing = &import.loaded.config.latency[class];
+        (timing.latency_cycles, timing.initiation_cycles)
+    };
+    assert_eq!((both.base, timing(&both, "int_add"), timing(&both, "int_mul")), ("rtx2060", (2, 2), (2, 2)));
+    assert_eq!(
+        (timing(&both, "dp_fma"), timing(&both, "sfu"), timing(&both, "tensor")),
+        ((64, 64), (21, 8), (16, 16))
+    );
+    let left: Vec<&str> = both.unhonoured.iter().map(|one| one.option.as_str()).collect();
+    assert!(left.contains(&"-trace_opcode_latency_initiation_spec_op_2"), "{left:?}");
+    assert!(!left.contains(&"-trace_opcode_latency_initiation_spec_op_3"), "{left:?}");
+    let alone = import_all(&files[..1], "alone").expect("a configuration");
+    assert_eq!(timing(&alone, "int_add"), (4, 2));
+    let refused = import_all(&files[1..], "trace").expect_err("it describes no GPU");
+    assert!(refused.contains("trace.config") && refused.contains("gpgpusim.config"), "{refused}");
+    let wrong = [files[0], ("\n-trace_opcode_latency_initiation_int 2\n", "trace.config")];
+    let refused = import_all(&wrong, "wrong").expect_err("one number");
+    assert!(refused.starts_with("trace.config:2: ") && refused.contains("latency,initiation"), "{refused}");
 }

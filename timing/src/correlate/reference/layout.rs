@@ -23,6 +23,10 @@ pub enum Format {
     NvprofMetrics,
     /// `nvprof --csv`: a row per kernel with the mean of its durations.
     NvprofSummary,
+    /// The output of Accel-Sim or GPGPU-Sim: statistics after each kernel.
+    AccelsimOutput,
+    /// The tables that Accel-Sim's `get_stats.py -k -K` prints.
+    AccelsimTables,
     /// A table with a column of kernels.
     Plain,
 }
@@ -38,6 +42,8 @@ impl Format {
             Format::NvprofLaunches => "nvprof, metrics of launches",
             Format::NvprofMetrics => "nvprof, metrics of kernels",
             Format::NvprofSummary => "nvprof, summary",
+            Format::AccelsimOutput => "output of Accel-Sim",
+            Format::AccelsimTables => "tables of Accel-Sim's get_stats.py",
             Format::Plain => "plain table",
         }
     }
@@ -177,8 +183,8 @@ fn no_table(text: &str) -> CorrelateError {
     let hint = if text.contains("Metric Name") || text.contains("Time(%)") {
         "it looks like a profiler's text output: use --csv (ncu --csv --page raw, nvprof --csv --print-gpu-trace)"
     } else {
-        "expected CSV of Nsight Compute (ncu --csv) or nvprof (--csv), or a table whose header has the columns kernel and \
-         cycles"
+        "expected CSV of Nsight Compute (ncu --csv) or nvprof (--csv), statistics of Accel-Sim, or a table whose header has \
+         the columns kernel and cycles"
     };
     CorrelateError(format!("it has no table of kernels: {hint}"))
 }

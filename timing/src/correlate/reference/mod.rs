@@ -1,8 +1,9 @@
-//! Reads reference figures: profiles of Nsight Compute and nvprof, and plain tables.
+//! Reads reference figures: profiles of Nsight Compute and nvprof, statistics of Accel-Sim, and plain tables.
 //!
 //! `layout` finds the tables in a file and their formats by their headers; each format has a file that turns its records
 //! into rows. Here rows get values under our metrics' names, and the names of columns without a counterpart are kept.
 
+mod accelsim;
 mod layout;
 mod nsight;
 mod nvprof;
@@ -55,9 +56,16 @@ pub fn read(
     program: Option<&str>,
     machine: Option<&Machine>,
 ) -> Result<Reference, CorrelateError> {
-    let tables = layout::tables(text)?;
     let mut found = Reference::default();
     let mut builder = Builder::default();
+    let tables = match accelsim::rows(text)? {
+        Some((format, rows)) => {
+            found.formats.push(format);
+            builder.add(rows, false, program, machine);
+            Vec::new()
+        }
+        None => layout::tables(text)?,
+    };
     for table in &tables {
         let rows = match table.format {
             Format::NsightRaw => nsight::raw(table)?,
@@ -67,6 +75,8 @@ pub fn read(
             Format::NvprofLaunches => nvprof::launches(table)?,
             Format::NvprofMetrics => nvprof::metrics(table)?,
             Format::Plain => plain::rows(table)?,
+            // Texts in these formats have no tables.
+            Format::AccelsimOutput | Format::AccelsimTables => continue,
         };
         if !found.formats.contains(&table.format) {
             found.formats.push(table.format);

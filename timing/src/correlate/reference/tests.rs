@@ -221,3 +221,53 @@ proptest::proptest! {
         drop(read(&format!("\"Device\",\"Kernel\",\"inst_executed\"\n{}", lines.join("\n")), None, None));
     }
 }
+
+#[test]
+fn accelsim_output() {
+    let found = of(include_str!("../../../tests/profiles/accelsim_output.txt"));
+    assert_eq!(found.formats, [Format::AccelsimOutput]);
+    let rows: Vec<(&str, Which)> = found.rows.iter().map(|row| (row.kernel.as_str(), row.which)).collect();
+    let (step, sum) = ("_Z4stepPKfPfi", "_Z3sumPKfPfi");
+    assert_eq!(rows, [(step, Which::Launch(0)), (sum, Which::Launch(0)), (step, Which::Launch(1))]);
+    let of = |row: usize, metric: &str| found.rows[row].values[metric];
+    assert_eq!((of(0, "cycles"), of(1, "cycles"), of(2, "cycles")), (6421.0, 9120.0, 6380.0));
+    // The simulator adds these up; the fourth kernel has not ended.
+    assert_eq!(
+        (of(0, "warp_instructions"), of(1, "warp_instructions"), of(2, "warp_instructions")),
+        (1920.0, 2600.0, 1920.0)
+    );
+    assert_eq!((of(0, "thread_instructions"), of(0, "occupancy")), (57344.0, 62.4571));
+    assert!(near(of(0, "l2_hit_rate"), 25.0) && near(of(1, "l2_hit_rate"), 50.0));
+    assert!(error("kernel_name = \ngpu_sim_cycle = 1\n").contains("line 1"));
+    assert!(error("kernel_name = k\ngpu_sim_cycle = x\n").contains("line 2: gpu_sim_cycle is \"x\""));
+    assert!(error("gpu_sim_cycle = 12\n").contains("no kernel that ended"));
+}
+
+#[test]
+fn accelsim_tables() {
+    let found = of(include_str!("../../../tests/profiles/accelsim_stats.csv"));
+    assert_eq!(found.formats, [Format::AccelsimTables]);
+    let rows: Vec<(Option<&str>, &str, Which)> =
+        found.rows.iter().map(|row| (row.program.as_deref(), row.kernel.as_str(), row.which)).collect();
+    let step = "_Z4stepPKfPfi";
+    assert_eq!(
+        rows,
+        [
+            (Some("heat"), step, Which::Launch(0)),
+            (Some("heat"), "_Z3sumPKfPfi", Which::Launch(0)),
+            (Some("heat"), step, Which::Launch(1))
+        ]
+    );
+    assert_eq!((found.rows[0].values["cycles"], found.rows[2].values["cycles"]), (6421.0, 6380.0));
+    assert_eq!(found.rows[1].values.get("warp_instructions"), None, "NA");
+    assert_eq!(found.rows[0].values["warp_instructions"], 1920.0);
+    assert_eq!(found.unused, ["gpu_tot_ipc", "total dram reads"]);
+    let table = |header: &str, row: &str| format!("----\ngpu_tot_sim_cycle\\s*=\\s*(.*),\n{header}\n{row}\n");
+    assert!(error(&table("APPS,A,B", "x/y--k--0,1,2")).contains("several configurations (A, B)"));
+    assert!(error(&table("APPS,A", "x/y--final_kernel,1")).contains("-k -K"));
+    // Kernels as columns.
+    let turned = of(&table("CFG,x/y--k--0,x/y--k--1", "A,1,NA"));
+    assert_eq!((turned.rows.len(), turned.rows[0].values["cycles"]), (1, 1.0));
+    assert!(error(&table("CFG,x/y--k--0", "A,1\nB,2")).contains("line 5: the tables have several"));
+    assert!(error(&table("CFG,x/y--k--0,x/y--k--1", "A,1")).contains("line 4: 2 of 3 columns"));
+}

@@ -20,7 +20,7 @@ pub(crate) fn run(
     let position = trace.launches().get(launch as usize).and_then(recorded).unwrap_or(block);
     let mut cursor = match trace.header().contents {
         Contents::Values => trace.warp_cursor(launch, position, warp)?,
-        Contents::Addresses => trace.slice_cursor(launch, position, warp)?,
+        Contents::Addresses | Contents::Imported => trace.slice_cursor(launch, position, warp)?,
     };
     let kernel = trace.kernel_of(launch);
     let geometry = trace.launches()[launch as usize].geometry;
@@ -31,11 +31,8 @@ pub(crate) fn run(
         trace.path().display(),
         kernel.name
     )?;
-    if !trace.header().has_values() {
-        writeln!(
-            out,
-            "recorded with --addresses-only: no register values; record it without that to see them"
-        )?;
+    if let Some(why) = trace.header().contents.lack_of_values() {
+        writeln!(out, "the trace {why} to see them")?;
     }
     writeln!(out, "{:>8}  {:<7} {:<10} {:<52} results", "step", "PC", "active", "instruction")?;
     let mut shown = None;

@@ -2,6 +2,7 @@
 
 use std::io;
 use trace_format::container::TraceError;
+use warplab_accelsim::AccelsimError;
 
 /// Why a command ends early.
 #[derive(Debug, thiserror::Error)]
@@ -10,6 +11,8 @@ pub(crate) enum Failure {
     Limit(String),
     #[error(transparent)]
     Trace(#[from] TraceError),
+    #[error(transparent)]
+    Accelsim(#[from] AccelsimError),
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
     #[error("cannot write JSON: {0}")]

@@ -12,8 +12,8 @@ use super::failure::Failure;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use std::io::Write;
+use trace_format::container::{Contents, Sample, TransferKind, format};
 use trace_format::container::{SECTIONS, section_bytes};
-use trace_format::container::{Sample, TransferKind, format};
 use trace_format::isa::SourceFile;
 use trace_format::reader::Trace;
 
@@ -101,10 +101,10 @@ pub(crate) fn run(trace: &Trace, json: bool, out: &mut impl Write) -> Result<(),
         return Ok(());
     }
     writeln!(out, "{}: {}, {}", trace.path().display(), bytes(info.file_bytes), info.tool)?;
-    let answers = if info.values {
-        "every register value and address"
-    } else {
-        "paths, addresses and lanes, no other values"
+    let answers = match trace.header().contents {
+        Contents::Values => "every register value and address",
+        Contents::Addresses => "paths, addresses and lanes, no other values",
+        Contents::Imported => "imported paths, addresses and lanes, no values, predicates or constants",
     };
     writeln!(out, "answers for {answers}; {}", trace.incomplete().unwrap_or("complete"))?;
     writeln!(

@@ -1,9 +1,10 @@
-//! `trace`: contents of a trace, its verification, and the execution of one warp.
+//! `trace`: contents of a trace, its verification, the execution of one warp, and export as another tool's text.
 //!
-//! The three commands are [`info`], [`verify`] and [`dump`]; all of them only read. Bad input ends with exit
-//! code 1 and one message on the standard error.
+//! The commands are [`info`], [`verify`], [`dump`] and [`export`]; all of them leave the trace as it is. Bad input ends
+//! with exit code 1 and one message on the standard error.
 
 mod dump;
+mod export;
 mod failure;
 mod info;
 mod summary;
@@ -23,7 +24,7 @@ use warplab_host::limits;
     name = "trace",
     version,
     about = "Looks into Warplab traces",
-    after_help = "Examples:\n  trace info app.wtrace\n  trace verify app.wtrace --json\n  trace dump app.wtrace --block 3 --warp 1 --limit 40"
+    after_help = "Examples:\n  trace info app.wtrace\n  trace verify app.wtrace --json\n  trace dump app.wtrace --block 3 --warp 1 --limit 40\n  trace export app.wtrace --accelsim traces"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -80,6 +81,24 @@ enum Command {
         #[arg(long)]
         limit: Option<u64>,
     },
+    /// Writes a trace as text that Accel-Sim replays: paths, lanes, registers and addresses, no values
+    #[command(
+        after_help = "Examples:\n  trace export app.wtrace --accelsim traces\n  trace export app.wtrace --accelsim traces --binary-version 86 --xz\n\n\
+        The folder is created, with kernelslist.g and a file per launch. `timing import-trace traces` reads it back."
+    )]
+    Export {
+        /// Trace file, of whole launches
+        trace: PathBuf,
+        /// Write the text of Accel-Sim's tracer into this new folder
+        #[arg(long, value_name = "FOLDER")]
+        accelsim: PathBuf,
+        /// Compute capability in the header, by which the simulator chooses its opcodes
+        #[arg(long, default_value_t = 75, value_parser = clap::value_parser!(u32).range(35..=200))]
+        binary_version: u32,
+        /// Compress the kernels with xz
+        #[arg(long)]
+        xz: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -119,6 +138,11 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Dump { trace, launch, block, warp, skip, limit } => {
             let trace = open(&trace)?;
             dump::run(&trace, (launch, block, warp), skip, limit.unwrap_or(u64::MAX), &mut out)?;
+            ExitCode::SUCCESS
+        }
+        Command::Export { trace, accelsim, binary_version, xz } => {
+            let trace = open(&trace)?;
+            export::run(&trace, &accelsim, binary_version, xz, &mut out)?;
             ExitCode::SUCCESS
         }
     };

@@ -12,12 +12,15 @@ use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use timing::replay::Selection;
 
 /// A recorded program.
 #[pyclass(frozen, module = "warplab")]
 pub(crate) struct Trace {
     trace: trace_format::reader::Trace,
+    /// What the recording left besides the trace, if this process recorded it.
+    recording: OnceLock<Py<PyAny>>,
 }
 
 impl Trace {
@@ -26,7 +29,7 @@ impl Trace {
         let path: PathBuf = path.extract()?;
         let (trace, notes) = timing::traces::open(&path).map_err(error)?;
         warn(py, &notes)?;
-        Ok(Trace { trace })
+        Ok(Trace { trace, recording: OnceLock::new() })
     }
 
     /// The open file.
@@ -102,6 +105,18 @@ impl Trace {
     #[getter]
     fn path(&self) -> PathBuf {
         self.trace.path().to_owned()
+    }
+
+    /// What the recording left besides the trace (`warplab.Recording`); none for a trace that was opened.
+    #[getter]
+    fn recording(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.recording.get().map(|recording| recording.clone_ref(py))
+    }
+
+    /// Keeps what the recording left; for `warplab.record`.
+    fn _set_recording(&self, recording: Py<PyAny>) {
+        // A second call changes nothing.
+        let _ = self.recording.set(recording);
     }
 
     /// Size of the file in bytes.

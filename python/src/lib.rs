@@ -12,6 +12,7 @@ mod html;
 mod launch;
 mod metrics;
 mod replay;
+mod studies;
 mod study;
 mod sweep;
 mod table;
@@ -34,7 +35,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<replay::Replay>()?;
     module.add_class::<study::Study>()?;
     technique::add(module)?;
-    module.add_function(wrap_pyfunction!(study::study, module)?)?;
+    module.add_function(wrap_pyfunction!(studies::study, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::sweep, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::techniques, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::machines, module)?)?;

@@ -1,14 +1,16 @@
-//! `warplab.study` and `Trace.study`: limit studies over traces.
+//! Limit studies over traces, and their results.
 
+use crate::arguments::threads;
 use crate::convert::json;
 use crate::error::error;
 use crate::html;
 use crate::table::Table;
-use crate::trace::Trace;
 use crate::watch::watched;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
+use timing::reports::unique_labels;
 use timing::studies::{self, By, Input, Options, Progress, Selection, StudyResult};
+use trace_format::reader::Trace;
 
 /// The result of a study over some traces.
 #[pyclass(frozen, module = "warplab")]
@@ -78,37 +80,45 @@ impl Study {
     }
 }
 
-/// Runs a study over traces in one pass: `names` is a name, several with commas, or `"all"`. One name gives a result, several
-/// give a list.
-#[pyfunction]
-#[pyo3(signature = (names, traces, *, by=None, kernels=None, launches=None, threads=None, progress=None))]
-#[allow(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
-pub(crate) fn study(
+/// What a study is asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    /// A name, several with commas, or `all`.
+    pub names: &'a str,
+    /// The breakdown.
+    pub by: Option<&'a str>,
+    /// Kernels, by a regular expression.
+    pub kernels: Option<&'a str>,
+    /// Numbers of launches.
+    pub launches: Option<&'a str>,
+    /// Threads, or one per processor.
+    pub threads: Option<usize>,
+}
+
+/// Runs studies over traces in one pass. One name gives a result, several give a list.
+///
+/// # Errors
+/// `warplab.Error`, or an interrupt.
+pub(crate) fn run(
     py: Python<'_>,
-    names: &str,
-    traces: &Bound<'_, PyAny>,
-    by: Option<&str>,
-    kernels: Option<&str>,
-    launches: Option<&str>,
-    threads: Option<usize>,
+    opened: &[&Trace],
+    asked: &Asked<'_>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    let traces = Trace::several(traces)?;
-    let chosen = studies::choose(names).map_err(error)?;
-    let select = Selection::parse(kernels, launches).map_err(error)?;
-    let by = by.map(breakdown).transpose()?;
-    let opened: Vec<_> = traces.iter().map(|trace| trace.get().opened()).collect();
-    let labels = timing::reports::unique_labels(&opened.iter().map(|t| t.path().to_owned()).collect::<Vec<_>>());
+    let chosen = studies::choose(asked.names).map_err(error)?;
+    let select = Selection::parse(asked.kernels, asked.launches).map_err(error)?;
+    let by = asked.by.map(breakdown).transpose()?;
+    let labels = unique_labels(&opened.iter().map(|trace| trace.path().to_owned()).collect::<Vec<_>>());
     let inputs: Vec<Input<'_>> =
         opened.iter().zip(&labels).map(|(trace, label)| Input { label, trace }).collect();
-    let threads = crate::arguments::threads(threads);
-    let results = watched(py, progress, names, |watch| {
+    let threads = threads(asked.threads);
+    let results = watched(py, progress, asked.names, |watch| {
         let progress = |p: Progress| watch.report(p.warp_instructions, p.of);
         let options = Options { threads, progress: &progress, by, select: &select, ..Options::default() };
         studies::run(&chosen, &inputs, &options).map_err(|why| why.to_string())
     })?;
     let mut results: Vec<Study> = results.map_err(error)?.into_iter().map(|result| Study { result }).collect();
-    match (results.len(), names.contains(',') || names == "all") {
+    match (results.len(), asked.names.contains(',') || asked.names == "all") {
         (1, false) => Ok(results.remove(0).into_pyobject(py)?.into_any().unbind()),
         _ => Ok(results.into_pyobject(py)?.into_any().unbind()),
     }

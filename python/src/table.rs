@@ -195,7 +195,7 @@ impl Table {
     /// The Arrow PyCapsule interface: the schema.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(self.batch.schema().as_ref()).map_err(error)?;
-        PyCapsule::new(py, schema, Some(c"arrow_schema".to_owned()))
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
     /// The Arrow PyCapsule interface: the rows, in one batch. A requested schema is not followed, which the interface
@@ -209,7 +209,7 @@ impl Table {
         let _ = requested_schema;
         let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
         let reader: Box<dyn RecordBatchReader + Send> = Box::new(batches);
-        PyCapsule::new(py, FFI_ArrowArrayStream::new(reader), Some(c"arrow_array_stream".to_owned()))
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
     }
 
     fn __repr__(&self) -> String {

@@ -5,7 +5,7 @@ use crate::error::{error, warn};
 use crate::html;
 use crate::launch::Launch;
 use crate::replay::{Order, Replay};
-use crate::study;
+use crate::study::{self, Asked};
 use crate::table::Table;
 use crate::watch::Raised;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
@@ -230,7 +230,8 @@ impl Trace {
     #[pyo3(signature = (names, *, by=None, kernels=None, launches=None, threads=None, progress=None))]
     #[allow(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn study(
-        slf: &Bound<'_, Self>,
+        &self,
+        py: Python<'_>,
         names: &str,
         by: Option<&str>,
         kernels: Option<&str>,
@@ -238,7 +239,7 @@ impl Trace {
         threads: Option<usize>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        study::study(slf.py(), names, slf.as_any(), by, kernels, launches, threads, progress)
+        study::run(py, &[&self.trace], &Asked { names, by, kernels, launches, threads }, progress)
     }
 
     fn __repr__(&self) -> String {

@@ -114,12 +114,13 @@ pub(crate) fn watched_with<T: Send>(
                 let (done, of) = (watch.done.load(Ordering::Relaxed), watch.of.load(Ordering::Relaxed));
                 bar.call_method1("update", (done, of, detail)).map(drop)
             };
+            if watch.stopping.load(Ordering::Relaxed) {
+                continue;
+            }
             if let Err(why) = py.check_signals().and_then(|()| shown()) {
                 held(&raised.0).get_or_insert(why);
             }
-            if held(&raised.0).is_some() {
-                watch.stopping.store(true, Ordering::Relaxed);
-            }
+            watch.stopping.store(held(&raised.0).is_some(), Ordering::Relaxed);
         }
         Ok(thread.join())
     });

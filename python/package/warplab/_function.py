@@ -14,6 +14,7 @@ Arguments and the returned value are pickled. Closures and lambdas are refused.
 import ast
 import importlib.util
 import inspect
+import linecache
 import pickle
 import sys
 import textwrap
@@ -38,7 +39,10 @@ def pack(function, args, kwargs, folder: Path) -> list:
         raise Error("record(lambda): a lambda cannot be sent to a new interpreter; define a function with `def`")
     main = sys.modules["__main__"]
     interactive = function.__module__ == "__main__" and not getattr(main, "__file__", None)
-    call = {"name": name, "source": interactive, "preparation": spawn.get_preparation_data("warplab")}
+    preparation = spawn.get_preparation_data("warplab")
+    # The key is of a type that only multiprocessing itself may pickle.
+    preparation["authkey"] = bytes(preparation["authkey"])
+    call = {"name": name, "source": interactive, "preparation": preparation}
     try:
         if interactive:
             (folder / f"{MODULE}.py").write_text(_Sources(folder).of(function, name))
@@ -64,8 +68,24 @@ def _source_object(value):
     for _ in range(8):
         if isinstance(value, (types.FunctionType, type)):
             return value
-        value = next((vars(value)[name] for name in WRAPPED if name in getattr(value, "__dict__", {})), None)
+        wrapped = (getattr(value, name, None) for name in WRAPPED)
+        value = next((one for one in wrapped if callable(one)), None)
     return None
+
+
+def _source(defined) -> str:
+    """The source of a function or class. A class of a notebook has no file, but its methods know their cell."""
+    if isinstance(defined, types.FunctionType):
+        return textwrap.dedent(inspect.getsource(defined))
+    methods = [value for value in vars(defined).values() if isinstance(value, types.FunctionType)]
+    for method in methods:
+        text = "".join(linecache.getlines(method.__code__.co_filename))
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef) and node.name == defined.__name__:
+                first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+                lines = text.splitlines(keepends=True)[first - 1 : node.end_lineno]
+                return textwrap.dedent("".join(lines))
+    raise OSError("it has no method whose source is known")
 
 
 class _Sources:
@@ -99,8 +119,8 @@ class _Sources:
             return
         if defined is not None and defined.__module__ == "__main__":
             try:
-                source = textwrap.dedent(inspect.getsource(defined))
-            except (OSError, TypeError) as why:
+                source = _source(defined)
+            except (OSError, TypeError, SyntaxError) as why:
                 raise Error(f"record: the source of {name} is not known: {why}") from why
             for used in sorted({node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}):
                 if used != name and used in names:

@@ -143,7 +143,7 @@ def record_ptx(
             failed = [check for check in summary.get("checks", []) if check["verdict"] == "failed"]
             if failed:
                 raise Error("\n".join(f"check {check['buffer']}: failed: {check.get('detail', '')}" for check in failed))
-            raise Error(_why(str(path), status, told))
+            raise Error(told.stderr.strip().removeprefix("error: "))
         for line in told.stderr.splitlines():
             print(line, file=sys.stderr)
         contents = {dump["buffer"]: _manifest.array(dump["type"], dump["values"]) for dump in summary.pop("dumps", [])}
@@ -218,7 +218,7 @@ def _run(words, env, stdout):
 def _why(name, status, told):
     """The text of an exception: emu's own words, or how the program ended and what it said last."""
     said = told.stderr.strip()
-    if said.startswith("error: "):
+    if status == 1 and said.startswith("error: "):
         return said.removeprefix("error: ")
     last = "\n".join(said.splitlines()[-TOLD_LINES:])
     if status < 0:

@@ -4,7 +4,7 @@
 //! raises it ([`Raised::stop`]).
 
 use super::declare::Declared;
-use super::views::{Action, Context, Fate, Instruction, Kernel, Operand, Result as ResultView, Warp};
+use super::views::{Action, Context, Fate, Instruction, Kernel, Operand, ResultView, Warp};
 use crate::error::error;
 use crate::watch::Raised;
 use pyo3::IntoPyObjectExt;

@@ -24,7 +24,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<views::Warp>()?;
     module.add_class::<views::Instruction>()?;
     module.add_class::<views::Operand>()?;
-    module.add_class::<views::Result>()?;
+    module.add_class::<views::ResultView>()?;
     module.add_class::<views::Kernel>()?;
     Ok(())
 }

@@ -188,8 +188,8 @@ impl Operand {
 }
 
 /// A result: on its way to the register file in `write_back`, to be supplied in `answered`.
-#[pyclass(frozen, module = "warplab")]
-pub(crate) struct Result {
+#[pyclass(frozen, name = "Result", module = "warplab")]
+pub(crate) struct ResultView {
     /// The register.
     #[pyo3(get)]
     register: u8,
@@ -198,10 +198,10 @@ pub(crate) struct Result {
     nowhere: Mutex<bool>,
 }
 
-impl Result {
+impl ResultView {
     /// A result that the pipeline has, or that the technique has to supply.
-    pub(super) fn new(register: u8, recorded: Option<Row>) -> Result {
-        Result { register, recorded, supplied: Mutex::new(None), nowhere: Mutex::new(false) }
+    pub(super) fn new(register: u8, recorded: Option<Row>) -> ResultView {
+        ResultView { register, recorded, supplied: Mutex::new(None), nowhere: Mutex::new(false) }
     }
 
     /// The value that the technique supplies.
@@ -216,7 +216,7 @@ impl Result {
 }
 
 #[pymethods]
-impl Result {
+impl ResultView {
     /// The whole register after the instruction, a value per lane; in `write_back`.
     #[getter]
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {

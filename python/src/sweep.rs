@@ -182,7 +182,7 @@ fn combinations(
             if elsewhere { vec![None] } else { values.iter().cloned().map(Some).collect() };
         all = all
             .iter()
-            .flat_map(|earlier| values.iter().map(|value| [&earlier[..], std::slice::from_ref(value)].concat()))
+            .flat_map(|earlier| values.iter().map(move |value| [&earlier[..], std::slice::from_ref(value)].concat()))
             .collect();
     }
     all

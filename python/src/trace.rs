@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use timing::config::builtin;
 use timing::replay::Selection;
 
 /// A recorded program.
@@ -186,17 +187,17 @@ impl Trace {
         }
     }
 
-    /// Replays the trace on a machine, with techniques or without. A technique that is a Python class makes the replay
+    /// Replays the trace on a machine, by default a TITAN X (Pascal), with techniques or without. A technique that is a Python class makes the replay
     /// single-threaded and slow.
     #[pyo3(signature = (
-        config="titanx-pascal", tech=None, set=None, *, ideal=false, kernels=None, launches=None, threads=None,
+        config=None, tech=None, set=None, *, ideal=false, kernels=None, launches=None, threads=None,
         concurrent=false, max_cycles=None, checked=false, progress=None
     ))]
     #[allow(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
     fn replay(
         &self,
         py: Python<'_>,
-        config: &Bound<'_, PyAny>,
+        config: Option<&Bound<'_, PyAny>>,
         tech: Option<&Bound<'_, PyAny>>,
         set: Option<&Bound<'_, PyAny>>,
         ideal: bool,
@@ -209,7 +210,7 @@ impl Trace {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Replay> {
         let tech = Techniques::read(tech)?;
-        let config = config_text(config)?;
+        let config = config.map_or(Ok(builtin::MODELLED.to_owned()), config_text)?;
         let raised = Raised::default();
         let setup = Setup::for_python(py, &config, &tech, &overrides(set)?, ideal, &raised)?;
         warn(py, &setup.notes)?;

@@ -62,7 +62,7 @@ cp "$built"/cuda/bin/* "$staged/cuda/bin/"
 # A wheel holds no links, and a second copy of the library would be a second GPU: libcuda.so only needs libcuda.so.1.
 linker=(cc)
 [ -z "$target" ] || linker=("$tools/bin/python3" -m ziglang cc -target "${target%%-*}-linux-gnu")
-"${linker[@]}" -shared -nostdlib -o "$staged/cuda/libcuda.so" -x c /dev/null \
+"${linker[@]}" -shared -nostdlib -o "$staged/cuda/libcuda.so" -x c /dev/null -x none \
     -Wl,--no-as-needed "$staged/cuda/libcuda.so.1" -Wl,-rpath,'$ORIGIN'
 if [ -z "$target" ]; then
     strip "$staged"/{emu,timing,trace} "$staged/cuda/libcuda.so.1"

@@ -31,7 +31,9 @@ MODULE = "warplab_function"
 
 def pack(function, args, kwargs, folder: Path) -> list:
     """Writes what the new interpreter needs into a folder; returns the words of the command that calls the function."""
-    name = getattr(function, "__name__", type(function).__name__)
+    name = getattr(function, "__name__", None)
+    if name is None:
+        raise Error(f"record({function!r}): it is not a function with a name; pass the function, and its arguments as args")
     inner = _source_object(function) or function
     if getattr(inner, "__closure__", None):
         raise Error(f"record({name}): it is a closure, which cannot be sent to a new interpreter; pass the values as args")
@@ -42,17 +44,17 @@ def pack(function, args, kwargs, folder: Path) -> list:
     preparation = spawn.get_preparation_data("warplab")
     # The key is of a type that only multiprocessing itself may pickle.
     preparation["authkey"] = bytes(preparation["authkey"])
-    call = {"name": name, "source": interactive, "preparation": preparation}
+    packed = {"name": name, "source": interactive, "preparation": preparation}
     try:
         if interactive:
             (folder / f"{MODULE}.py").write_text(_Sources(folder).of(function, name))
-            call["called"] = pickle.dumps((args, kwargs))
+            packed["called"] = pickle.dumps((args, kwargs))
         else:
-            call["called"] = pickle.dumps((function, args, kwargs))
+            packed["called"] = pickle.dumps((function, args, kwargs))
     except (pickle.PicklingError, TypeError, AttributeError) as why:
         raise Error(f"record({name}): it cannot be sent to a new interpreter: {why}") from why
-    (folder / "call.pickle").write_bytes(pickle.dumps(call))
-    return [sys.executable, "-m", "warplab._function", str(folder)]
+    (folder / "call.pickle").write_bytes(pickle.dumps(packed))
+    return [sys.executable, "-c", "import sys; from warplab._function import call; call(sys.argv[1])", str(folder)]
 
 
 def returned(folder: Path):
@@ -133,26 +135,23 @@ class _Sources:
         self.values[name] = value
 
 
-def _call(folder: Path) -> None:
+def call(folder: str) -> None:
     """Calls the function, in the new interpreter."""
-    call = pickle.loads((folder / "call.pickle").read_bytes())
-    spawn.prepare(call["preparation"])
-    if call["source"]:
+    folder = Path(folder)
+    packed = pickle.loads((folder / "call.pickle").read_bytes())
+    spawn.prepare(packed["preparation"])
+    if packed["source"]:
         specification = importlib.util.spec_from_file_location(MODULE, folder / f"{MODULE}.py")
         module = importlib.util.module_from_spec(specification)
         sys.modules[MODULE] = module
         specification.loader.exec_module(module)
-        function = getattr(module, call["name"])
-        args, kwargs = pickle.loads(call["called"])
+        function = getattr(module, packed["name"])
+        args, kwargs = pickle.loads(packed["called"])
     else:
-        function, args, kwargs = pickle.loads(call["called"])
+        function, args, kwargs = pickle.loads(packed["called"])
     result = function(*args, **kwargs)
     try:
         text = pickle.dumps(result)
     except (pickle.PicklingError, TypeError, AttributeError):
         return
     (folder / "returned.pickle").write_bytes(text)
-
-
-if __name__ == "__main__":
-    _call(Path(sys.argv[1]))

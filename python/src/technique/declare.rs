@@ -136,7 +136,7 @@ impl Written {
     fn leak(self) -> &'static TechniqueInfo {
         static KNOWN: Mutex<Option<HashMap<Written, &'static TechniqueInfo>>> = Mutex::new(None);
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get_or_insert_default().entry(self.clone()).or_insert_with(|| self.make())
+        *known.get_or_insert_default().entry(self.clone()).or_insert_with(|| self.make())
     }
 
     fn make(self) -> &'static TechniqueInfo {

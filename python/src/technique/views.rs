@@ -55,10 +55,10 @@ pub(crate) struct Instruction {
     pc: u32,
     /// Registers that it reads, in order.
     #[pyo3(get)]
-    sources: Vec<u8>,
+    sources: Vec<u32>,
     /// Registers that it writes, in order.
     #[pyo3(get)]
-    destinations: Vec<u8>,
+    destinations: Vec<u32>,
     /// Lanes on the path, a bit each.
     #[pyo3(get)]
     active: u32,
@@ -72,13 +72,13 @@ pub(crate) struct Instruction {
 impl Instruction {
     /// A copy; with values, the registers are as before the instruction.
     pub(super) fn of(view: &InstView<'_>, texts: &[Arc<str>], values: Option<&WarpView<'_>>) -> Instruction {
-        let sources = view.inst.sources().to_vec();
+        let read = view.inst.sources();
         let row = |rows: &[Row], reg: u8| rows.get(usize::from(reg)).copied();
-        let rows = values.map_or(Vec::new(), |warp| sources.iter().filter_map(|reg| row(warp.rows, *reg)).collect());
+        let rows = values.map_or(Vec::new(), |warp| read.iter().filter_map(|reg| row(warp.rows, *reg)).collect());
         Instruction {
             pc: view.pc,
-            sources,
-            destinations: view.inst.destinations().to_vec(),
+            sources: numbers(read),
+            destinations: numbers(view.inst.destinations()),
             active: view.active,
             executed: view.exec,
             text: texts.get(view.pc as usize).cloned().unwrap_or_default(),
@@ -115,6 +115,11 @@ impl Instruction {
     fn __repr__(&self) -> String {
         format!("<warplab.Instruction {}: {}>", self.pc, self.text)
     }
+}
+
+/// Numbers of registers, which Python has as a list; bytes would be a text to it.
+fn numbers(registers: &[u8]) -> Vec<u32> {
+    registers.iter().copied().map(u32::from).collect()
 }
 
 /// What becomes of an operand.
@@ -321,9 +326,9 @@ pub(crate) struct Kernel {
     /// The instructions, as `emu disasm` has them.
     instructions: Vec<String>,
     /// Registers that each instruction reads.
-    sources: Vec<Vec<u8>>,
+    sources: Vec<Vec<u32>>,
     /// Registers that each instruction writes.
-    destinations: Vec<Vec<u8>>,
+    destinations: Vec<Vec<u32>>,
     /// Registers per thread.
     registers_per_thread: u32,
     /// Warp slots of an SM.
@@ -341,8 +346,8 @@ impl Kernel {
             grid: launch.grid.into(),
             block: launch.block.into(),
             instructions: texts.iter().map(|text| text.to_string()).collect(),
-            sources: program.insts.iter().map(|inst| inst.sources().to_vec()).collect(),
-            destinations: program.insts.iter().map(|inst| inst.destinations().to_vec()).collect(),
+            sources: program.insts.iter().map(|inst| numbers(inst.sources())).collect(),
+            destinations: program.insts.iter().map(|inst| numbers(inst.destinations())).collect(),
             registers_per_thread: program.registers_per_thread,
             max_warps: launch.config.sm.max_warps,
             sms: launch.config.gpu.sms,

@@ -36,7 +36,8 @@ impl Techniques {
     fn add(&mut self, tech: &Bound<'_, PyAny>) -> PyResult<()> {
         if let Ok(word) = tech.cast::<PyString>() {
             let words = word.to_cow()?;
-            self.words.extend(words.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned));
+            self.words
+                .extend(words.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned));
             return Ok(());
         }
         if let Some(object) = technique::instance(tech)? {
@@ -90,7 +91,9 @@ pub(crate) fn value_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if value.is_instance_of::<PyString>() || value.extract::<f64>().is_ok() {
         return Ok(value.str()?.to_cow()?.into_owned());
     }
-    Err(PyTypeError::new_err(format!("a value of a configuration is a number, a text or a switch, not {value}")))
+    Err(PyTypeError::new_err(format!(
+        "a value of a configuration is a number, a text or a switch, not {value}"
+    )))
 }
 
 /// A machine ready to replay on.

@@ -13,6 +13,7 @@ create_exception!(
 );
 
 /// The exception with a text.
+#[allow(clippy::needless_pass_by_value, reason = "it is passed to `map_err`")]
 pub(crate) fn error(why: impl ToString) -> PyErr {
     Error::new_err(why.to_string())
 }

@@ -35,7 +35,18 @@ pub(crate) fn picture(svg: &str, title: &str) -> String {
     let mut url = String::from("data:image/svg+xml,");
     for byte in svg.bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b' ' | b'-' | b'_' | b'.' | b'/' | b':' | b'=' | b',' | b';' => {
+            b'a'..=b'z'
+            | b'A'..=b'Z'
+            | b'0'..=b'9'
+            | b' '
+            | b'-'
+            | b'_'
+            | b'.'
+            | b'/'
+            | b':'
+            | b'='
+            | b','
+            | b';' => {
                 url.push(char::from(byte));
             }
             _ => url += &format!("%{byte:02X}"),

@@ -64,7 +64,9 @@ impl Launch {
         let launch = self.launch();
         launch.recorded_block(block).ok_or_else(|| {
             let (recorded, all) = (launch.blocks_recorded(), launch.geometry.blocks());
-            PyIndexError::new_err(format!("block {block} is not in the trace, which holds {recorded} of {all} blocks"))
+            PyIndexError::new_err(format!(
+                "block {block} is not in the trace, which holds {recorded} of {all} blocks"
+            ))
         })
     }
 
@@ -118,7 +120,10 @@ impl Launch {
     #[getter]
     fn blocks<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
         let launch = self.launch();
-        (0..launch.blocks_recorded()).map(|block| launch.grid_block(block)).collect::<Vec<_>>().into_pyarray(py)
+        (0..launch.blocks_recorded())
+            .map(|block| launch.grid_block(block))
+            .collect::<Vec<_>>()
+            .into_pyarray(py)
     }
 
     /// Warp instructions in the trace.
@@ -234,7 +239,8 @@ impl Launch {
                     None => break,
                     Some(step) => {
                         let steps = cursor.steps();
-                        let why = format!("step {step} is beyond the warp's end; it executes {steps} instructions");
+                        let why =
+                            format!("step {step} is beyond the warp's end; it executes {steps} instructions");
                         return Err(PyIndexError::new_err(why));
                     }
                 }

@@ -34,7 +34,9 @@ fn add(name: &str, value: &Value, rows: &mut Vec<(String, f64)>) {
 pub(crate) fn techniques() -> PyResult<Table> {
     let columns = ["technique", "summary", "paper"].map(report::Column::text);
     let mut table = report::Table::new("Techniques", columns);
-    Catalogue::built_in().infos().for_each(|info| table.push(report::cells![info.name, info.summary, info.paper]));
+    Catalogue::built_in()
+        .infos()
+        .for_each(|info| table.push(report::cells![info.name, info.summary, info.paper]));
     Table::of_report(&table)
 }
 
@@ -55,6 +57,7 @@ pub(crate) fn machines() -> PyResult<Table> {
 pub(crate) fn studies() -> PyResult<Table> {
     let columns = ["study", "summary", "paper"].map(report::Column::text);
     let mut table = report::Table::new("Studies", columns);
-    timing::studies::registry().for_each(|study| table.push(report::cells![study.name, study.summary, study.paper]));
+    timing::studies::registry()
+        .for_each(|study| table.push(report::cells![study.name, study.summary, study.paper]));
     Table::of_report(&table)
 }

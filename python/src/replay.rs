@@ -121,7 +121,8 @@ impl Replay {
     }
 
     fn title(&self) -> String {
-        let with = if self.techniques.is_empty() { String::new() } else { format!(" with {}", self.techniques) };
+        let with =
+            if self.techniques.is_empty() { String::new() } else { format!(" with {}", self.techniques) };
         format!("{} on {}{with}", self.label, self.machine)
     }
 
@@ -227,7 +228,8 @@ impl Replay {
         ];
         let rows: Vec<_> = launches.iter().map(|launch| metrics::of(&launch.stats, &self.energy)).collect();
         for (name, _) in self.rows() {
-            let of = |row: &Vec<(String, f64)>| row.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+            let of =
+                |row: &Vec<(String, f64)>| row.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
             columns.push((name.clone(), Arc::new(rows.iter().map(of).collect::<Float64Array>())));
         }
         Table::new(format!("{}: launches", self.title()), columns)

@@ -41,7 +41,11 @@ impl Study {
     /// The requested breakdown, by default a row per kernel; shares are fractions.
     #[getter]
     fn table(&self) -> PyResult<Table> {
-        self.result.data.first().ok_or_else(|| error("the study has no data")).and_then(|(_, table)| Table::of_report(table))
+        self.result
+            .data
+            .first()
+            .ok_or_else(|| error("the study has no data"))
+            .and_then(|(_, table)| Table::of_report(table))
     }
 
     /// Names of the tables: `kernels`, `traces`, `means`, and a breakdown.
@@ -53,14 +57,20 @@ impl Study {
     /// A table by its name.
     fn __getitem__(&self, name: &str) -> PyResult<Table> {
         let found = self.result.data.iter().find(|(table, _)| *table == name);
-        let missing = || PyKeyError::new_err(format!("there is no table `{name}`; there are {}", self.tables().join(", ")));
+        let missing = || {
+            PyKeyError::new_err(format!("there is no table `{name}`; there are {}", self.tables().join(", ")))
+        };
         found.ok_or_else(missing).and_then(|(_, table)| Table::of_report(table))
     }
 
     /// The charts as SVG, with their titles.
     #[getter]
     fn charts(&self) -> Vec<(String, String)> {
-        self.result.charts.iter().map(|chart| (chart.data().title().to_owned(), chart.to_svg(720.0))).collect()
+        self.result
+            .charts
+            .iter()
+            .map(|chart| (chart.data().title().to_owned(), chart.to_svg(720.0)))
+            .collect()
     }
 
     /// The object that `timing study --json` writes.
@@ -73,7 +83,8 @@ impl Study {
     }
 
     fn _repr_html_(&self) -> String {
-        let tables = self.result.tables.iter().map(|table| html::heading(table.title()) + &html::table(table));
+        let tables =
+            self.result.tables.iter().map(|table| html::heading(table.title()) + &html::table(table));
         let charts = self.charts().into_iter().map(|(title, svg)| html::picture(&svg, &title));
         let notes = self.result.notes.iter().map(|note| html::paragraph(note));
         tables.chain(charts).chain(notes).collect()
@@ -117,7 +128,8 @@ pub(crate) fn run(
         let options = Options { threads, progress: &progress, by, select: &select, ..Options::default() };
         studies::run(&chosen, &inputs, &options).map_err(|why| why.to_string())
     })?;
-    let mut results: Vec<Study> = results.map_err(error)?.into_iter().map(|result| Study { result }).collect();
+    let mut results: Vec<Study> =
+        results.map_err(error)?.into_iter().map(|result| Study { result }).collect();
     match (results.len(), asked.names.contains(',') || asked.names == "all") {
         (1, false) => Ok(results.remove(0).into_pyobject(py)?.into_any().unbind()),
         _ => Ok(results.into_pyobject(py)?.into_any().unbind()),

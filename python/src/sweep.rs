@@ -44,7 +44,11 @@ struct Point {
     traces, vary=None, tech=None, machines=None, *, set=None, kernels=None, launches=None, metrics=None, per="launch",
     threads=None, progress=None
 ))]
-#[allow(clippy::too_many_arguments, reason = "they are Python's keyword arguments")]
+#[allow(
+    clippy::too_many_arguments,
+    clippy::needless_pass_by_value,
+    reason = "they are Python's keyword arguments"
+)]
 pub(crate) fn sweep(
     py: Python<'_>,
     traces: &Bound<'_, PyAny>,
@@ -68,7 +72,8 @@ pub(crate) fn sweep(
     let raised = Raised::default();
     let points = points(py, machines, tech, &axes, &overrides(set)?, &raised)?;
     let opened: Vec<_> = traces.iter().map(|trace| trace.get().opened()).collect();
-    let labels = timing::reports::unique_labels(&opened.iter().map(|t| t.path().to_owned()).collect::<Vec<_>>());
+    let labels =
+        timing::reports::unique_labels(&opened.iter().map(|t| t.path().to_owned()).collect::<Vec<_>>());
     let mut jobs = Vec::new();
     for (trace, label) in opened.iter().zip(&labels) {
         let of = |point| job(trace, label, point);
@@ -81,7 +86,9 @@ pub(crate) fn sweep(
     })?;
     let results = results.map_err(error)?;
     if let Some(unknown) = wanted.and_then(|wanted| wanted.iter().find(|name| is_in_none(name, &results))) {
-        return Err(error(format!("there is no metric `{unknown}` in these replays; `Replay.keys()` lists them")));
+        return Err(error(format!(
+            "there is no metric `{unknown}` in these replays; `Replay.keys()` lists them"
+        )));
     }
     table(&jobs, &axes, &results)
 }
@@ -173,16 +180,19 @@ fn combinations(
 ) -> Vec<Vec<Option<String>>> {
     let mut all = vec![Vec::new()];
     for (key, values) in axes {
-        let technique = key.strip_prefix("technique.").and_then(|rest| rest.split_once('.')).map(|(name, _)| name);
+        let technique =
+            key.strip_prefix("technique.").and_then(|rest| rest.split_once('.')).map(|(name, _)| name);
         let has = |variant: &Techniques, name: &str| variant.words.iter().any(|word| word == name);
         // If no variant has the technique, the values are kept, and refused with the command's words.
-        let elsewhere =
-            technique.is_some_and(|name| !has(variant, name) && variants.iter().any(|other| has(other, name)));
+        let elsewhere = technique
+            .is_some_and(|name| !has(variant, name) && variants.iter().any(|other| has(other, name)));
         let values: Vec<Option<String>> =
             if elsewhere { vec![None] } else { values.iter().cloned().map(Some).collect() };
         all = all
             .iter()
-            .flat_map(|earlier| values.iter().map(move |value| [&earlier[..], std::slice::from_ref(value)].concat()))
+            .flat_map(|earlier| {
+                values.iter().map(move |value| [&earlier[..], std::slice::from_ref(value)].concat())
+            })
             .collect();
     }
     all
@@ -218,7 +228,8 @@ fn replays(
 }
 
 fn table(jobs: &[Job<'_>], axes: &[(String, Vec<String>)], results: &[Tidy]) -> PyResult<Table> {
-    let [mut traces, mut kernels, mut machines, mut techniques, mut metrics] = [(); 5].map(|()| StringBuilder::new());
+    let [mut traces, mut kernels, mut machines, mut techniques, mut metrics] =
+        [(); 5].map(|()| StringBuilder::new());
     let (mut launches, mut values) = (UInt64Builder::new(), Vec::new());
     let mut keys: Vec<Vec<Option<&str>>> = vec![Vec::new(); axes.len()];
     for (job, result) in jobs.iter().zip(results) {

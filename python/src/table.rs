@@ -156,7 +156,8 @@ impl Table {
         let columns = PyDict::new(py);
         for name in self.columns() {
             let column = self.__getitem__(py, &name)?;
-            let list = if column.is_instance_of::<PyList>() { column } else { column.call_method0("tolist")? };
+            let list =
+                if column.is_instance_of::<PyList>() { column } else { column.call_method0("tolist")? };
             columns.set_item(name, list)?;
         }
         Ok(columns)

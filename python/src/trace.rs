@@ -15,11 +15,12 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use timing::config::builtin;
 use timing::replay::Selection;
+use trace_format::reader;
 
 /// A recorded program.
 #[pyclass(frozen, module = "warplab")]
 pub(crate) struct Trace {
-    trace: trace_format::reader::Trace,
+    trace: reader::Trace,
     /// What the recording left besides the trace, if this process recorded it.
     recording: OnceLock<Py<PyAny>>,
 }
@@ -34,7 +35,7 @@ impl Trace {
     }
 
     /// The open file.
-    pub(crate) fn opened(&self) -> &trace_format::reader::Trace {
+    pub(crate) fn opened(&self) -> &reader::Trace {
         &self.trace
     }
 
@@ -135,7 +136,7 @@ impl Trace {
     /// Warp instructions of all launches.
     #[getter]
     fn warp_instructions(&self) -> u64 {
-        self.trace.launches().iter().map(|launch| launch.warp_instructions()).sum()
+        self.trace.launches().iter().map(reader::Launch::warp_instructions).sum()
     }
 
     /// The launches, a row each.
@@ -183,7 +184,9 @@ impl Trace {
         let position = if number < 0 { number + count as isize } else { number };
         match usize::try_from(position).ok().filter(|&position| position < count) {
             Some(position) => Ok(Launch::new(self.trace.clone(), position as u32)),
-            None => Err(PyIndexError::new_err(format!("there is no launch {number}; the trace holds {count}"))),
+            None => {
+                Err(PyIndexError::new_err(format!("there is no launch {number}; the trace holds {count}")))
+            }
         }
     }
 

@@ -26,8 +26,11 @@ const CLAIMS: [(&str, Claim); 12] = [
     ("waiting_warps", Claim::WaitingWarps),
 ];
 
+/// Has the plan request a hook.
+type Request = fn(&mut Hooks);
+
 /// Methods that the model calls, each with what it makes the plan request.
-const METHODS: [(&str, fn(&mut Hooks)); 19] = [
+const METHODS: [(&str, Request); 19] = [
     ("admits_block", |hooks| hooks.admission = true),
     ("admits_warp", |hooks| hooks.admission = true),
     ("start_block", |_| {}),
@@ -136,7 +139,7 @@ impl Written {
     fn leak(self) -> &'static TechniqueInfo {
         static KNOWN: Mutex<Option<HashMap<Written, &'static TechniqueInfo>>> = Mutex::new(None);
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.get_or_insert_default().entry(self.clone()).or_insert_with(|| self.make())
+        known.get_or_insert_default().entry(self.clone()).or_insert_with(|| self.make())
     }
 
     fn make(self) -> &'static TechniqueInfo {

@@ -14,8 +14,9 @@ use pyo3::types::{PyBool, PyString};
 use std::sync::Arc;
 use warplab_technique::declare::Cause;
 use warplab_technique::{
-    Answered, CauseInfo, Choice, Cx, FetchVerdict, Fork, InstView, IssueVerdict, Issuing, Launch, OperandRead, Plan,
-    ReadFrom, RegisterWrite, Storage, Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo,
+    Answered, CauseInfo, Choice, Cx, FetchVerdict, Fork, InstView, IssueVerdict, Issuing, Launch,
+    OperandRead, Plan, ReadFrom, RegisterWrite, Storage, Technique, TechniqueInfo, ValueMismatch, WarpView,
+    WriteTo,
 };
 
 /// A technique in Python, in one SM.
@@ -54,7 +55,12 @@ impl PythonTechnique {
     }
 
     /// Calls a method of the object.
-    fn call<'py, A: PyCallArgs<'py>>(&self, py: Python<'py>, method: &str, arguments: A) -> PyResult<Bound<'py, PyAny>> {
+    fn call<'py, A: PyCallArgs<'py>>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        arguments: A,
+    ) -> PyResult<Bound<'py, PyAny>> {
         self.object.bind(py).call_method1(method, arguments)
     }
 
@@ -91,7 +97,9 @@ impl PythonTechnique {
         let position = match (name, self.storage.len()) {
             (Some(name), _) => self.position(method, "structure in `storage`", name, known)?,
             (None, 1) => 0,
-            (None, 0) => return Err(self.wrong(method, "values come from structures, and `storage` declares none")),
+            (None, 0) => {
+                return Err(self.wrong(method, "values come from structures, and `storage` declares none"));
+            }
             (None, _) => return Err(self.wrong(method, "`storage` declares several structures; name one")),
         };
         let banks = self.storage[position].shape().banks as usize;
@@ -126,7 +134,12 @@ impl PythonTechnique {
     }
 
     /// Tells the object of an event.
-    fn tell(&mut self, method: &'static str, cx: &mut Cx<'_>, arguments: impl FnOnce(Python<'_>) -> PyResult<Vec<Py<PyAny>>>) {
+    fn tell(
+        &mut self,
+        method: &'static str,
+        cx: &mut Cx<'_>,
+        arguments: impl FnOnce(Python<'_>) -> PyResult<Vec<Py<PyAny>>>,
+    ) {
         if !self.declared.has(method) {
             return;
         }
@@ -154,7 +167,10 @@ impl PythonTechnique {
         match fate {
             Fate::Open => Err(self.wrong(
                 "collect",
-                format!("it says nothing about R{}: every operand is supplied or lost for a cause", operand.reg),
+                format!(
+                    "it says nothing about R{}: every operand is supplied or lost for a cause",
+                    operand.reg
+                ),
             )),
             Fate::Lost(cause) => {
                 cx.lost(self.loss("collect", &cause)?, 1);
@@ -173,7 +189,8 @@ impl PythonTechnique {
 
 impl Fork for PythonTechnique {
     fn fork(&self) -> Box<dyn Technique> {
-        let object = self.with(|py| Ok(py.import("copy")?.call_method1("deepcopy", (&self.object,))?.unbind()));
+        let object =
+            self.with(|py| Ok(py.import("copy")?.call_method1("deepcopy", (&self.object,))?.unbind()));
         Box::new(PythonTechnique {
             object,
             declared: self.declared.clone(),
@@ -206,7 +223,9 @@ impl Technique for PythonTechnique {
     fn prepare(&mut self, launch: &Launch<'_>, plan: &mut Plan) -> Result<(), String> {
         self.texts = launch.program.kernel.insts.iter().map(|inst| inst.to_string().into()).collect();
         let warps = launch.config.sm.max_warps;
-        let shape = |shape: &warplab_technique::Shape| if shape.banks == 0 { shape.with_banks(warps) } else { *shape };
+        let shape = |shape: &warplab_technique::Shape| {
+            if shape.banks == 0 { shape.with_banks(warps) } else { *shape }
+        };
         self.storage = self.declared.shapes.iter().map(|one| Storage::new(shape(one))).collect();
         plan.hooks = self.declared.hooks;
         self.with(|py| {
@@ -223,9 +242,15 @@ impl Technique for PythonTechnique {
                     "register_blocks" => plan.register_blocks = Some(value),
                     "extra_collect_cycles" => plan.extra_collect_cycles += value,
                     _ => {
-                        let known =
-                            ["registers_per_thread", "reserved_registers", "register_blocks", "extra_collect_cycles"];
-                        return Err(self.wrong("prepare", warplab_host::names::unknown("demand", &key, &known)));
+                        let known = [
+                            "registers_per_thread",
+                            "reserved_registers",
+                            "register_blocks",
+                            "extra_collect_cycles",
+                        ];
+                        return Err(
+                            self.wrong("prepare", warplab_host::names::unknown("demand", &key, &known))
+                        );
                     }
                 }
             }
@@ -235,7 +260,8 @@ impl Technique for PythonTechnique {
     }
 
     fn admits_block(&self, now: u64, block: u32) -> bool {
-        !self.declared.has("admits_block") || self.with(|py| self.call(py, "admits_block", (now, block))?.is_truthy())
+        !self.declared.has("admits_block")
+            || self.with(|py| self.call(py, "admits_block", (now, block))?.is_truthy())
     }
 
     fn admits_warp(&self, now: u64, warp: &WarpView<'_>) -> bool {
@@ -269,7 +295,9 @@ impl Technique for PythonTechnique {
     }
 
     fn fetched(&mut self, cx: &mut Cx<'_>, warp: &WarpView<'_>, pc: u32, skipped: bool) {
-        self.tell("fetched", cx, |py| Ok(vec![object(py, Warp::of(warp))?, object(py, pc)?, object(py, skipped)?]));
+        self.tell("fetched", cx, |py| {
+            Ok(vec![object(py, Warp::of(warp))?, object(py, pc)?, object(py, skipped)?])
+        });
     }
 
     fn order(&self, now: u64, scheduler: usize, choice: Choice) -> u8 {
@@ -277,7 +305,8 @@ impl Technique for PythonTechnique {
             return choice.chosen;
         }
         self.with(|py| {
-            let answer: u8 = self.call(py, "order", (now, scheduler, choice.ready, choice.chosen))?.extract()?;
+            let answer: u8 =
+                self.call(py, "order", (now, scheduler, choice.ready, choice.chosen))?.extract()?;
             match answer < 64 && choice.ready >> answer & 1 == 1 {
                 true => Ok(answer),
                 false => Err(self.wrong("order", format!("the warp in slot {answer} is not ready"))),
@@ -418,7 +447,8 @@ impl Technique for PythonTechnique {
         }
         let (nowhere, actions) = self.with(|py| {
             let context = Bound::new(py, Context::at(cx.cycle))?;
-            let views = writes.iter().map(|write| Bound::new(py, ResultView::new(write.reg, Some(*write.row()))));
+            let views =
+                writes.iter().map(|write| Bound::new(py, ResultView::new(write.reg, Some(*write.row()))));
             let views = views.collect::<PyResult<Vec<_>>>()?;
             let inst = Instruction::of(inst, &self.texts, None);
             self.call(py, "write_back", (&context, Warp::of(warp), inst, views.clone()))?;

@@ -74,7 +74,8 @@ impl Instruction {
     pub(super) fn of(view: &InstView<'_>, texts: &[Arc<str>], values: Option<&WarpView<'_>>) -> Instruction {
         let read = view.inst.sources();
         let row = |rows: &[Row], reg: u8| rows.get(usize::from(reg)).copied();
-        let rows = values.map_or(Vec::new(), |warp| read.iter().filter_map(|reg| row(warp.rows, *reg)).collect());
+        let rows =
+            values.map_or(Vec::new(), |warp| read.iter().filter_map(|reg| row(warp.rows, *reg)).collect());
         Instruction {
             pc: view.pc,
             sources: numbers(read),
@@ -106,7 +107,9 @@ impl Instruction {
     #[getter]
     fn source_values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u32>>> {
         if self.rows.len() < self.sources.len() {
-            return Err(PyValueError::new_err("the source registers have their values in issue, collect and reuse"));
+            return Err(PyValueError::new_err(
+                "the source registers have their values in issue, collect and reuse",
+            ));
         }
         let values: Vec<u32> = self.rows.iter().flat_map(|row| row.0).collect();
         values.into_pyarray(py).reshape([self.rows.len(), 32])
@@ -167,7 +170,8 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The row of an array with a value per lane.
 fn row(values: &Bound<'_, PyAny>) -> PyResult<Row> {
-    let wrong = || PyValueError::new_err("a register's value is an array of 32 values of uint32, one per lane");
+    let wrong =
+        || PyValueError::new_err("a register's value is an array of 32 values of uint32, one per lane");
     let array: PyReadonlyArray1<'_, u32> = values.extract().map_err(|_| wrong())?;
     let array = array.as_array();
     if array.len() != 32 {
@@ -181,7 +185,12 @@ impl Operand {
     /// Supplies the operand from a structure: an array of 32 values of uint32. The lanes on the path are compared with the
     /// recording when the method returns.
     #[pyo3(signature = (values, storage=None, bank=None))]
-    fn supply(&self, values: &Bound<'_, PyAny>, storage: Option<String>, bank: Option<usize>) -> PyResult<()> {
+    fn supply(
+        &self,
+        values: &Bound<'_, PyAny>,
+        storage: Option<String>,
+        bank: Option<usize>,
+    ) -> PyResult<()> {
         *held(&self.fate) = Fate::Supplied { row: Box::new(row(values)?), storage, bank };
         Ok(())
     }
@@ -345,7 +354,7 @@ impl Kernel {
             name: program.name.clone(),
             grid: launch.grid.into(),
             block: launch.block.into(),
-            instructions: texts.iter().map(|text| text.to_string()).collect(),
+            instructions: texts.iter().map(ToString::to_string).collect(),
             sources: program.insts.iter().map(|inst| numbers(inst.sources())).collect(),
             destinations: program.insts.iter().map(|inst| numbers(inst.destinations())).collect(),
             registers_per_thread: program.registers_per_thread,

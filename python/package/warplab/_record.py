@@ -212,6 +212,8 @@ def _run(words, env, stdout):
     finally:
         for one in pumps:
             one.join()
+        for stream in filter(None, (process.stdout, process.stderr)):
+            stream.close()
     return status, told
 
 

@@ -12,16 +12,18 @@ pub(crate) fn paragraph(text: &str) -> String {
     format!("<p>{}</p>", escape(text))
 }
 
-/// A table, without its title.
+/// A table, without its title: text is left-aligned, numbers are right-aligned, as in a terminal.
 pub(crate) fn table(table: &report::Table) -> String {
-    // The text is aligned, so that its words are those that readers of a terminal see; numbers are right-aligned.
-    let cell = |cell: &Cell, shown: &str| {
-        let align = if matches!(cell, Cell::Text(_)) { "left" } else { "right" };
-        format!("<td style=\"text-align:{align}\">{}</td>", escape(shown))
-    };
-    let head: String = table.headings().map(|name| format!("<th>{}</th>", escape(name))).collect();
+    let style = |is_text: bool| format!("style=\"text-align:{}\"", if is_text { "left" } else { "right" });
+    let is_text = |cell: &Cell| matches!(cell, Cell::Text(_));
+    let has_text = |column: usize| table.rows().iter().any(|row| row.get(column).is_some_and(is_text));
+    let heading =
+        |(column, name): (usize, &str)| format!("<th {}>{}</th>", style(has_text(column)), escape(name));
+    let head: String = table.headings().enumerate().map(heading).collect();
     let row = |row: &Vec<Cell>| {
-        let cells: String = table.shown(row).iter().zip(row).map(|(shown, raw)| cell(raw, shown)).collect();
+        let cell =
+            |(shown, raw): (String, &Cell)| format!("<td {}>{}</td>", style(is_text(raw)), escape(&shown));
+        let cells: String = table.shown(row).into_iter().zip(row).map(cell).collect();
         format!("<tr>{cells}</tr>")
     };
     let rows: String = table.rows().iter().map(row).collect();
@@ -52,5 +54,5 @@ pub(crate) fn picture(svg: &str, title: &str) -> String {
             _ => url += &format!("%{byte:02X}"),
         }
     }
-    format!("<p><img alt=\"{}\" src=\"{url}\"></p>", escape(title))
+    format!("<p>{0}<br><img alt=\"{0}\" src=\"{url}\"></p>", escape(title))
 }

@@ -2,22 +2,24 @@
 # Builds the wheel of the Python package warplab, installs it into a bare environment in a temporary folder, and runs its
 # tests and notebooks there.
 #
-#   python-wheel.sh [--target TRIPLE] [--no-test] FOLDER      for instance: python-wheel.sh dist
+#   python-wheel.sh [--target TRIPLE] [--built] [--no-test] FOLDER      for instance: python-wheel.sh dist
 #
 # The wheel holds the extension module, the commands emu, timing and trace, and Warplab's CUDA libraries. For another
 # processor (aarch64-unknown-linux-gnu) it is cross-compiled with zig and not tested. Rust's target folder is shared with
-# other builds. maturin, and zig where it is needed, come from PyPI into a folder of the cache. The notebooks need the
-# packages of python-clients.sh, which are taken from WARPLAB_PYTHON; without it the one that runs Triton is left out.
+# other builds; --built takes the commands and libraries that lie there, as after `cargo test --release --workspace`.
+# maturin, and zig where it is needed, come from PyPI into a folder of the cache. The notebooks need the packages of
+# python-clients.sh, which are taken from WARPLAB_PYTHON; without it the notebook that runs Triton is left out.
 set -euo pipefail
 
 usage() {
-    sed -n '2,11s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
-target= test=1 folder=
+target= test=1 folder= built_before=
 while [ $# -gt 0 ]; do
     case $1 in
         --target) [ $# -gt 1 ] || usage; target=$2; shift ;;
+        --built) built_before=1 ;;
         --no-test) test= ;;
         -*) usage ;;
         *) [ -z "$folder" ] || usage; folder=$1 ;;
@@ -47,7 +49,7 @@ if [ -n "$target" ]; then
     rustup target add "$target"
     cargo zigbuild --release --target "$target.2.28" "${packages[@]}"
     built=$built/$target
-else
+elif [ -z "$built_before" ]; then
     cargo build --release "${packages[@]}"
 fi
 built=$built/release
@@ -76,7 +78,6 @@ minor=${libc#GLIBC_2.}
 [ "$minor" -ge 28 ] || minor=28
 options=(--release --manifest-path python/Cargo.toml --out "$folder" --compatibility "manylinux_2_$minor")
 [ -z "$target" ] || options+=(--target "$target" --zig)
-rm -f "$folder"/warplab-*_"${target:+${target%%-*}}"*.whl
 maturin build "${options[@]}"
 wheel=$(ls -t "$folder"/warplab-*.whl | head -1)
 echo "$wheel: $(stat -c %s "$wheel") bytes"

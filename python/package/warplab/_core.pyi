@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +13,16 @@ from .technique import Technique
 
 __version__: str
 
-Value = int | float | str | bool
-Overrides = Mapping[str, Value] | Sequence[str]
-Techniques = str | Technique | type[Technique] | Sequence[str | Technique | type[Technique]]
-Progress = bool | Callable[[int, int, str], object]
-Traces = Trace | str | PathLike[str] | Iterable[Trace | str | PathLike[str]]
+_Value = int | float | str | bool
+_Overrides = Mapping[str, _Value] | Sequence[str]
+_Techniques = str | Technique | type[Technique] | Sequence[str | Technique | type[Technique]]
+_Progress = bool | Callable[[int, int, str], object]
+_Traces = Trace | str | PathLike[str] | Iterable[Trace | str | PathLike[str]]
 
 class Error(Exception):
     """What Warplab refuses, in the words of the command line."""
 
+@final
 class Table:
     """Columns in Arrow's layout, which pandas, polars, pyarrow and DuckDB read in place."""
 
@@ -30,7 +31,7 @@ class Table:
     @property
     def columns(self) -> list[str]: ...
     def __len__(self) -> int: ...
-    def __getitem__(self, name: str) -> npt.NDArray[Any] | list[Any]: ...
+    def __getitem__(self, name: str, /) -> npt.NDArray[Any] | list[Any]: ...
     def to_dict(self) -> dict[str, list[Any]]: ...
     def to_rows(self) -> list[dict[str, Any]]: ...
     def to_polars(self) -> Any: ...
@@ -40,6 +41,7 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class Trace:
     """A recorded program: its launches, with every value."""
 
@@ -59,12 +61,12 @@ class Trace:
     @property
     def kernels(self) -> Table: ...
     def __len__(self) -> int: ...
-    def __getitem__(self, number: int) -> Launch: ...
+    def __getitem__(self, number: int, /) -> Launch: ...
     def replay(
         self,
-        config: str | PathLike[str] = "titanx-pascal",
-        tech: Techniques | None = None,
-        set: Overrides | None = None,
+        config: str | PathLike[str] | None = None,
+        tech: _Techniques | None = None,
+        set: _Overrides | None = None,
         *,
         ideal: bool = False,
         kernels: str | None = None,
@@ -73,7 +75,7 @@ class Trace:
         concurrent: bool = False,
         max_cycles: int | None = None,
         checked: bool = False,
-        progress: Progress | None = None,
+        progress: _Progress | None = None,
     ) -> Replay: ...
     def study(
         self,
@@ -83,11 +85,12 @@ class Trace:
         kernels: str | None = None,
         launches: str | None = None,
         threads: int | None = None,
-        progress: Progress | None = None,
+        progress: _Progress | None = None,
     ) -> Any: ...
     def _set_recording(self, recording: Recording) -> None: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class Launch:
     """A launch of a trace."""
 
@@ -120,6 +123,7 @@ class Launch:
     def registers(self, block: int = 0, warp: int = 0, step: int | None = None) -> npt.NDArray[np.uint32]: ...
     def addresses(self, block: int = 0, warp: int = 0) -> WarpAddresses: ...
 
+@final
 class WarpValues:
     """The values that a warp's instructions wrote, a row per register written."""
 
@@ -135,6 +139,7 @@ class WarpValues:
     def values(self) -> npt.NDArray[np.uint32]: ...
     def __len__(self) -> int: ...
 
+@final
 class WarpAddresses:
     """The addresses of a warp's memory accesses, a row per access."""
 
@@ -152,6 +157,7 @@ class WarpAddresses:
     def addresses(self) -> npt.NDArray[np.uint64]: ...
     def __len__(self) -> int: ...
 
+@final
 class Replay:
     """The result of replaying a trace on a machine."""
 
@@ -171,12 +177,13 @@ class Replay:
     def metrics(self) -> Table: ...
     @property
     def launches(self) -> Table: ...
-    def __getitem__(self, metric: str) -> float: ...
+    def __getitem__(self, metric: str, /) -> float: ...
     def keys(self) -> list[str]: ...
     def against(self, other: Replay) -> Table: ...
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
 
+@final
 class Study:
     """The result of a study over some traces."""
 
@@ -192,38 +199,39 @@ class Study:
     def tables(self) -> list[str]: ...
     @property
     def charts(self) -> list[tuple[str, str]]: ...
-    def __getitem__(self, name: str) -> Table: ...
+    def __getitem__(self, name: str, /) -> Table: ...
     def to_dict(self) -> dict[str, Any]: ...
     def _repr_html_(self) -> str: ...
 
 def study(
     names: str,
-    traces: Traces,
+    traces: _Traces,
     *,
     by: str | None = None,
     kernels: str | None = None,
     launches: str | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
 ) -> Any: ...
 def sweep(
-    traces: Traces,
-    vary: Mapping[str, Value | Iterable[Value]] | None = None,
-    tech: Techniques | list[Any] | None = None,
+    traces: _Traces,
+    vary: Mapping[str, _Value | Iterable[_Value]] | None = None,
+    tech: _Techniques | list[Any] | None = None,
     machines: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
     *,
-    set: Overrides | None = None,
+    set: _Overrides | None = None,
     kernels: str | None = None,
     launches: str | None = None,
     metrics: Sequence[str] | None = None,
     per: str = "launch",
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: _Progress | None = None,
 ) -> Table: ...
 def techniques() -> Table: ...
 def machines() -> Table: ...
 def studies() -> Table: ...
 
+@final
 class Context:
     """The context of a call of a technique's method."""
 
@@ -235,6 +243,7 @@ class Context:
     def opportunity(self, count: int = 1) -> None: ...
     def lost(self, cause: str, count: int = 1) -> None: ...
 
+@final
 class Warp:
     """A warp of a technique's method."""
 
@@ -255,6 +264,7 @@ class Warp:
     @property
     def issued(self) -> int: ...
 
+@final
 class Instruction:
     """An instruction of a technique's method."""
 
@@ -275,6 +285,7 @@ class Instruction:
     @property
     def source_values(self) -> npt.NDArray[np.uint32]: ...
 
+@final
 class Operand:
     """A source operand that would be read from its bank."""
 
@@ -283,6 +294,7 @@ class Operand:
     def supply(self, values: npt.NDArray[np.uint32], storage: str | None = None, bank: int | None = None) -> None: ...
     def lost(self, cause: str) -> None: ...
 
+@final
 class Result:
     """A result of an instruction."""
 
@@ -293,6 +305,7 @@ class Result:
     def supply(self, values: npt.NDArray[np.uint32]) -> None: ...
     def keep_from_register_file(self) -> None: ...
 
+@final
 class Kernel:
     """The kernel and the launch that a technique prepares for."""
 

@@ -11,12 +11,15 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import _function, _manifest
 from ._commands import program as command
 from ._core import Error, Trace
+
+Path_ = str | os.PathLike
 
 #: Lines of standard error that an exception repeats.
 TOLD_LINES = 40
@@ -35,26 +38,26 @@ class Recording:
 
 
 def record(
-    program,
-    output=None,
+    program: Path_ | Sequence[Path_] | Callable[..., object],
+    output: Path_ | None = None,
     *,
-    args=(),
-    kwargs=None,
-    kernels=None,
-    launches=None,
-    every=None,
-    blocks=None,
-    addresses_only=False,
-    device=None,
-    threads=None,
-    maxregs=None,
-    schedule=None,
-    fmad=True,
-    lenient=False,
-    interleave=None,
-    max_instructions=None,
-    env=None,
-):
+    args: Sequence[object] = (),
+    kwargs: Mapping[str, object] | None = None,
+    kernels: str | None = None,
+    launches: str | None = None,
+    every: int | None = None,
+    blocks: int | str | None = None,
+    addresses_only: bool = False,
+    device: str | None = None,
+    threads: int | None = None,
+    maxregs: int | None = None,
+    schedule: str | None = None,
+    fmad: bool = True,
+    lenient: bool = False,
+    interleave: int | None = None,
+    max_instructions: int | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Trace:
     """Runs a CUDA program, or a Python function that uses CUDA, without a GPU, and records what its kernels did.
 
     `program` is a list of words (`["./app", "1000"]`), or a function, called with `args` and `kwargs` in a new interpreter.
@@ -94,22 +97,22 @@ def record(
 
 
 def record_ptx(
-    ptx,
-    output=None,
+    ptx: Path_,
+    output: Path_ | None = None,
     *,
-    launch=None,
-    size=None,
-    set=None,
-    buffers=(),
-    addresses_only=False,
-    threads=None,
-    maxregs=None,
-    schedule=None,
-    fmad=True,
-    lenient=False,
-    interleave=None,
-    max_instructions=None,
-):
+    launch: Path_ | Mapping[str, object] | None = None,
+    size: str | None = None,
+    set: Mapping[str, object] | None = None,
+    buffers: str | Sequence[str] = (),
+    addresses_only: bool = False,
+    threads: int | None = None,
+    maxregs: int | None = None,
+    schedule: str | None = None,
+    fmad: bool = True,
+    lenient: bool = False,
+    interleave: int | None = None,
+    max_instructions: int | None = None,
+) -> Trace:
     """Runs the launches of a PTX file without a GPU and records them.
 
     `ptx` is the path of a PTX file or of a manifest, or PTX itself. `launch` is the launch manifest: a path, by default the
@@ -128,8 +131,8 @@ def record_ptx(
             path = Path(ptx)
         output = Path(output or path.with_suffix(".wtrace"))
         flags = [*_flag("--size", size)]
-        if isinstance(launch, dict):
-            flags += ["--launch", str(_manifest.write(launch, folder))]
+        if isinstance(launch, Mapping):
+            flags += ["--launch", str(_manifest.write(dict(launch), folder))]
         else:
             flags += _flag("--launch", launch)
         for key, value in (set or {}).items():

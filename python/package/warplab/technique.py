@@ -28,8 +28,9 @@ Subclass `Technique`, declare, and write the methods that the idea needs; then `
                 self.last[warp.slot] = (result.register, inst.executed, result.values)
                 cx.write(warp.slot)
 
-**It is slow**: a replay calls Python for every instruction of every warp, on one thread, some hundred times slower than a
-technique in Rust. Use short kernels, or `launches=` and `--blocks`. The model's rules hold as for any technique:
+**It is slow**: a replay calls Python for every instruction of every warp, on one thread. Measured with the class above, ten
+thousand warp instructions a second, where a replay without it has two hundred thousand on the same busy computer. Use short
+kernels, or `launches=` and `record(blocks=…)`. The model's rules hold as for any technique:
 
 - Every value that is supplied is compared with the recorded one; a wrong value ends the replay with `warplab.Error`, which
   names kernel, PC, block, warp, register and lane.

@@ -10,6 +10,7 @@
 //! different in CUDA 12 alone is called `warplab_X_v12`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -250,12 +251,19 @@ fn forward(function: &str) -> io::Result<String> {
 fn assemble(out: &Path, name: &str, source: &str, library: &Path, flags: &[String]) -> io::Result<()> {
     let file = out.join(format!("{name}.s"));
     fs::write(&file, format!("{source}\n.section .note.GNU-stack,\"\",%progbits\n"))?;
-    let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
-    let mut command = Command::new(compiler);
+    let mut command = Command::new(compiler());
     command.args(["-shared", "-nostdlib", "-o"]).arg(library).arg(&file).args(flags);
     let done = command.output()?;
     if done.status.success() {
         return Ok(());
     }
     Err(io::Error::other(format!("{name}: {}", String::from_utf8_lossy(&done.stderr).replace('\n', " "))))
+}
+
+/// The C compiler for the processor that is built for: `CC_TARGET` as cross-compilers set it, else `CC`, else `cc`.
+fn compiler() -> OsString {
+    let target = env::var("TARGET").unwrap_or_default();
+    let of_target = [format!("CC_{}", target.replace('-', "_")), format!("CC_{target}")];
+    let names = of_target.iter().map(String::as_str).chain(["CC"]);
+    names.filter_map(env::var_os).next().unwrap_or_else(|| "cc".into())
 }

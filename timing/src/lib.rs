@@ -28,6 +28,7 @@ mod error;
 pub mod explore;
 mod memory;
 pub mod observe;
+pub mod overrides;
 mod policy;
 pub mod provenance;
 pub use warplab_technique::{occupancy, program};
@@ -42,6 +43,7 @@ pub mod studies;
 pub mod techniques;
 #[cfg(test)]
 mod testing;
+pub mod traces;
 pub mod view;
 pub mod why;
 

@@ -291,6 +291,23 @@ impl Table {
         &self.rows
     }
 
+    /// The closing rows: totals, means.
+    #[must_use]
+    pub fn summaries(&self) -> &[Vec<Cell>] {
+        &self.summary
+    }
+
+    /// Headings of the columns.
+    pub fn headings(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|column| column.name.as_str())
+    }
+
+    /// The cells of a row as readers see them.
+    #[must_use]
+    pub fn shown(&self, row: &[Cell]) -> Vec<String> {
+        self.columns.iter().zip(row).map(|(column, cell)| column.show(cell)).collect()
+    }
+
     /// Keys of the columns as CSV and JSON name them, made unique by a number where they repeat.
     #[must_use]
     pub fn keys(&self) -> Vec<String> {

@@ -18,11 +18,11 @@ mod reproduce;
 mod rerun;
 mod shared;
 mod study;
-mod unused;
 mod views;
 mod why;
 mod workloads;
 
+use crate::overrides as unused;
 use crate::techniques::{Catalogue, Registration};
 use clap::{Parser, Subcommand};
 use error::CliError;

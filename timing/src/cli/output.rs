@@ -3,6 +3,8 @@
 use super::error::CliError;
 use crate::config::GpuConfig;
 use crate::replay::Replay;
+use crate::traces;
+pub(super) use crate::traces::label;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use warplab_host::destination::Destination;
@@ -69,23 +71,10 @@ pub(super) fn write_with(
     destination(path)?.write(write).map_err(|error| cannot_write(path, &error))
 }
 
-/// Opens a trace; errors name the file.
+/// Opens a trace and prints what of it is used; errors name the file.
 pub(super) fn open_trace(path: &Path) -> Result<trace_format::reader::Trace, CliError> {
-    let trace = trace_format::reader::Trace::open(path)?;
-    if trace.launches().is_empty() || trace.frames().is_empty() {
-        let what = if trace.launches().is_empty() { "launch" } else { "warp" };
-        let why = trace.incomplete().map_or(String::new(), |why| format!(" ({why})"));
-        return Err(CliError(format!(
-            "{}: no {what} can be read from it{why}; record the program again with `emu record`",
-            path.display()
-        )));
-    }
-    if let Some(why) = trace.incomplete() {
-        eprintln!("warning: {}: {why}; only the recorded part is used", path.display());
-    }
-    if let Some(what) = trace.partial() {
-        eprintln!("note: {}: {what}; only these are used", path.display());
-    }
+    let (trace, notes) = traces::open(path).map_err(CliError)?;
+    notes.iter().for_each(|note| eprintln!("{note}"));
     Ok(trace)
 }
 
@@ -94,9 +83,4 @@ pub(super) fn warn_of_registers(path: &Path, replay: &Replay, config: &GpuConfig
     for warning in replay.register_warnings(config) {
         eprintln!("warning: {}: {warning}", path.display());
     }
-}
-
-/// Short name of a trace for tables: its file name without the extension.
-pub(super) fn label(path: &Path) -> String {
-    path.file_stem().map_or_else(|| path.display().to_string(), |stem| stem.to_string_lossy().into_owned())
 }

@@ -1,7 +1,6 @@
 //! Overrides that change nothing: parameters of techniques that are not switched on are refused, and values of the machine
-//! that it does not use are said.
+//! that it does not use are named.
 
-use super::error::CliError;
 use crate::config::GpuConfig;
 
 /// The key of an override.
@@ -13,22 +12,23 @@ fn key(set: &str) -> &str {
 ///
 /// # Errors
 /// The override, and the technique that it needs.
-pub(super) fn refuse_parameters(set: &[String], techniques: &[String]) -> Result<(), CliError> {
+pub fn refuse_parameters(set: &[String], techniques: &[String]) -> Result<(), String> {
     for item in set {
         let of = key(item).strip_prefix("technique.").and_then(|rest| rest.split_once('.'));
         if let Some((technique, _)) = of
             && !techniques.iter().any(|named| named == technique)
         {
-            return Err(CliError(format!(
+            return Err(format!(
                 "--set {item}: `{technique}` is not switched on; add it to --tech, or leave the override out"
-            )));
+            ));
         }
     }
     Ok(())
 }
 
 /// Values of the machine that the overrides name and that it does not use, a sentence for each.
-pub(super) fn without_effect(set: &[String], config: &GpuConfig) -> Vec<String> {
+#[must_use]
+pub fn without_effect(set: &[String], config: &GpuConfig) -> Vec<String> {
     let said = |item: &String| {
         let key = key(item);
         let section = key.split('.').next().unwrap_or_default();
@@ -57,7 +57,7 @@ mod tests {
         let set = ["sm.max_warps=32".to_owned(), "technique.bow.window=4".to_owned()];
         let of = |techniques: &[&str]| {
             let techniques: Vec<String> = techniques.iter().map(|name| (*name).to_owned()).collect();
-            refuse_parameters(&set, &techniques).map_err(|why| why.0)
+            refuse_parameters(&set, &techniques)
         };
         assert_eq!(of(&["bow"]), Ok(()));
         let why = of(&["corf"]).expect_err("refused");

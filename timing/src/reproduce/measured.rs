@@ -1,6 +1,6 @@
 //! A figure's values: ours beside the paper's, by program or kernel, and their means.
 
-use super::answer::Numbers;
+use crate::numbers::Numbers;
 use super::experiment::{By, Experiment, Figure, Form, MEAN, Program, Relation, Replayed, Series};
 use super::question::{questions, recording};
 use super::work::Answers;

@@ -1,6 +1,6 @@
 //! Questions that figures ask of recordings.
 
-use super::cache::Key;
+use crate::store::Key;
 use super::experiment::{Experiment, Figure, Program, Relation, Series};
 use super::workloads::Recording;
 use crate::config::load;

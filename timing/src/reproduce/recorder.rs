@@ -1,6 +1,6 @@
 //! The emulator's command line, which records workloads.
 
-use super::cache::Key;
+use crate::store::Key;
 use super::workloads::{Recording, Workloads};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -63,7 +63,9 @@ impl NamedMachine {
         for item in items_of(items) {
             let is_file = item.ends_with(".toml") && !item.contains('=');
             if item.is_empty() {
-                return Err(refuse("an item is empty; expected a configuration, techniques and key=value".into()));
+                return Err(refuse(
+                    "an item is empty; expected a configuration, techniques and key=value".into(),
+                ));
             } else if item.contains('=') {
                 changes.push(item);
             } else if is_file || builtin::find(builtin::GPUS, &item).is_some() {
@@ -73,8 +75,10 @@ impl NamedMachine {
             } else if catalogue.info(&item).is_some() {
                 tech.push(item);
             } else {
-                let known = builtin::list(builtin::GPUS).into_iter().chain(catalogue.infos().map(|info| info.name));
-                let guess = names::nearest(&item, known).map_or(String::new(), |near| format!("did you mean `{near}`? "));
+                let known =
+                    builtin::list(builtin::GPUS).into_iter().chain(catalogue.infos().map(|info| info.name));
+                let guess = names::nearest(&item, known)
+                    .map_or(String::new(), |near| format!("did you mean `{near}`? "));
                 return Err(refuse(format!(
                     "`{item}` is no technique and no configuration; {guess}`timing list` shows both, and a file ends in .toml"
                 )));

@@ -10,12 +10,13 @@ use crate::named::NamedMachine;
 use crate::provenance::{KEY, Provenance};
 use crate::reports::unique_labels;
 use crate::store::Store;
+use crate::sweep::slurm::{self, Cluster, Settings, Status};
 use crate::sweep::{self, Plan, Progress, Requested, Results, Space, Sweep, Vary};
 use crate::techniques::Catalogue;
 use clap::Args;
 use regex::Regex;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use trace_format::reader::Trace;
 
 /// Arguments of `timing sweep`.
@@ -25,6 +26,7 @@ use trace_format::reader::Trace;
     timing sweep *.wtrace --tech bow --tech corf --machine gtx480 --machine qv100 -o swept\n  \
     timing sweep *.wtrace --machine \"w5: bow, technique.bow.window=5\" --machine \"small: sm.max_warps=32\" -o swept\n  \
     timing sweep --file sweep.toml -o swept\n  \
+    timing sweep *.wtrace --tech bow --vary technique.bow.window=2..7 -o swept --slurm partition=main,time=1:00:00,memory=4G\n  \
     seq 0 499 | parallel timing sweep --work swept/work.json --index {}; timing sweep --work swept/work.json --merge\n\n\
     Every machine is replayed with every list of techniques and every value that varies, and once without techniques, as the \
     baseline. A range has both ends: 2..7, 2..10+2 in steps of 2, 16..128*2 by doubling. DIR/sweep.csv and DIR/sweep.parquet have \
@@ -72,14 +74,19 @@ pub(super) struct Arguments {
     /// Prints what would run, and runs nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Runs on a Slurm cluster over the shared folder of --output: partition=, time=, memory=, cpus=, runs_per_job=, retries=,
+    /// poll_seconds=, separated by commas, or a file with these keys and further `options` of sbatch. Without a value it is
+    /// the section [slurm] of --file.
+    #[arg(long, value_name = "KEY=VALUE,…|FILE.toml", num_args = 0..=1, default_missing_value = "")]
+    slurm: Option<String>,
     /// Works on the runs of an earlier sweep: its work.json. Tables and page are written into the folder of the file.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["traces", "file", "machine", "tech", "vary", "zip", "output"])]
     work: Option<PathBuf>,
     /// Runs only these, numbered from 0: 7 or 3,10-19. No table is written.
-    #[arg(long, value_name = "NUMBERS", requires = "work")]
+    #[arg(long, value_name = "NUMBERS", requires = "work", conflicts_with = "slurm")]
     index: Option<String>,
     /// Runs nothing, and writes tables and page of what is finished.
-    #[arg(long, requires = "work", conflicts_with = "index")]
+    #[arg(long, requires = "work", conflicts_with_all = ["index", "slurm"])]
     merge: bool,
 }
 
@@ -91,6 +98,9 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     }
 }
 
+/// Pause between two tables of what a cluster has finished so far.
+const MERGE: Duration = Duration::from_secs(30);
+
 /// A sweep with all that its options ask for.
 struct Session<'a> {
     plan: Plan,
@@ -98,6 +108,7 @@ struct Session<'a> {
     store: Option<Store>,
     metrics: Option<Regex>,
     json: Option<PathBuf>,
+    slurm: Option<Settings>,
     arguments: &'a Arguments,
     catalogue: &'a Catalogue,
     command: &'a [String],
@@ -114,20 +125,21 @@ fn begin(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Re
     folder.as_deref().map_or(Ok(()), output::check_folder)?;
     let (plan, readable) = asked.plan(catalogue)?;
     let store = arguments.store.clone().or_else(|| folder.clone()).map(Store::at);
-    let json = json_of(arguments)?;
-    let session = Session { plan, folder, store, metrics, json, arguments, catalogue, command };
+    let (json, slurm) = (json_of(arguments)?, slurm_of(arguments, file.slurm)?);
+    let session = Session { plan, folder, store, metrics, json, slurm, arguments, catalogue, command };
     if arguments.dry_run {
-        return output::print(&session.preview());
+        return output::print(&session.preview()?);
     }
     if readable == 0 {
         return Err("no trace can be replayed".into());
     }
     if let Some(folder) = &session.folder {
-        std::fs::create_dir_all(folder).map_err(|why| format!("cannot create {}: {why}", folder.display()))?;
+        std::fs::create_dir_all(folder)
+            .map_err(|why| format!("cannot create {}: {why}", folder.display()))?;
         session.plan.write(&folder.join("work.json"))?;
     }
     let all: Vec<usize> = (0..session.plan.runs.len()).collect();
-    let results = session.work(&all, false);
+    let results = if session.slurm.is_some() { session.on_cluster()? } else { session.work(&all, false) };
     session.finish(&results)
 }
 
@@ -146,19 +158,30 @@ fn continue_work(
         Some(list) => indices(list, plan.runs.len())?,
         None => (0..plan.runs.len()).collect(),
     };
-    let json = json_of(arguments)?;
-    let session = Session { plan, folder, store: store.map(Store::at), metrics, json, arguments, catalogue, command };
+    let (json, slurm) = (json_of(arguments)?, slurm_of(arguments, None)?);
+    let session = Session {
+        plan,
+        folder,
+        store: store.map(Store::at),
+        metrics,
+        json,
+        slurm,
+        arguments,
+        catalogue,
+        command,
+    };
     // Names of configurations are meant in the folder in which the sweep was planned.
-    std::env::set_current_dir(&session.plan.folder)
-        .map_err(|why| format!("cannot enter {}, where the sweep was planned: {why}", session.plan.folder.display()))?;
+    std::env::set_current_dir(&session.plan.folder).map_err(|why| {
+        format!("cannot enter {}, where the sweep was planned: {why}", session.plan.folder.display())
+    })?;
     if arguments.dry_run {
-        return output::print(&session.preview());
+        return output::print(&session.preview()?);
     }
     if arguments.merge {
         let results = session.sweep(true).kept();
         return session.finish(&results);
     }
-    let results = session.work(&indices, true);
+    let results = if session.slurm.is_some() { session.on_cluster()? } else { session.work(&indices, true) };
     match &arguments.index {
         Some(_) => session.report_some(&results, &indices),
         None => session.finish(&results),
@@ -190,8 +213,54 @@ impl Session<'_> {
         self.sweep(verify).run(positions, &tell)
     }
 
+    /// Runs what is open on a Slurm cluster; tables are written as results come.
+    fn on_cluster(&self) -> Result<Results, CliError> {
+        let sweep = self.sweep(true);
+        let cluster = self.cluster()?;
+        let bar = LateBar::new("sweep");
+        let (started, before) = (Instant::now(), sweep.kept().len());
+        let tell = |at: &Status| {
+            at.news.iter().for_each(|news| eprintln!("{news}"));
+            let left = time_left(at.done.saturating_sub(before), at.of - at.done, started.elapsed());
+            let failed = if at.failed > 0 { format!(", {} failed", at.failed) } else { String::new() };
+            let reason = if at.reason.is_empty() { String::new() } else { format!(" ({})", at.reason) };
+            let jobs = format!("{} jobs run, {} wait{reason}", at.running, at.waiting);
+            bar.update(
+                at.done as u64,
+                at.of as u64,
+                &format!("{} of {} runs{failed}, {jobs}{left}", at.done, at.of),
+            );
+        };
+        let mut due = Instant::now() + MERGE;
+        let mut merge = |results: &Results| -> Result<(), String> {
+            if Instant::now() < due {
+                return Ok(());
+            }
+            let begun = Instant::now();
+            self.tables(&cluster.folder, results).map_err(|CliError(why)| why)?;
+            // Writing a large table again and again would take longer than the runs.
+            due = Instant::now() + MERGE.max(begun.elapsed() * 20);
+            Ok(())
+        };
+        Ok(slurm::run(&cluster, &sweep, &tell, &mut merge)?)
+    }
+
+    fn cluster(&self) -> Result<Cluster<'_>, CliError> {
+        match (&self.slurm, &self.folder, &self.store) {
+            (Some(settings), Some(folder), Some(store)) => {
+                let program =
+                    std::env::current_exe().map_err(|why| format!("cannot find this program: {why}"))?;
+                Ok(Cluster { settings, folder, store, program })
+            }
+            _ => Err("--slurm needs a folder that the nodes share: name it with --output".into()),
+        }
+    }
+
     /// What would run.
-    fn preview(&self) -> String {
+    fn preview(&self) -> Result<String, CliError> {
+        if self.slurm.is_some() {
+            return Ok(slurm::preview(&self.cluster()?, &self.sweep(false))?);
+        }
         let (plan, kept) = (&self.plan, self.sweep(false).kept());
         let distinct = plan.distinct();
         let finished = distinct.iter().filter(|at| kept.has(&plan.runs[**at].key)).count();
@@ -206,7 +275,7 @@ impl Session<'_> {
             text += &format!("  {}", point.label);
             text += &point.error.as_ref().map_or("\n".to_owned(), |why| format!(": {why}\n"));
         }
-        text
+        Ok(text)
     }
 
     /// Says how some runs ended.
@@ -269,9 +338,9 @@ impl Session<'_> {
         }
     }
 
-    fn write(&self, folder: &Path, results: &Results) -> Result<(), CliError> {
-        let (plan, metrics) = (&self.plan, self.metrics.as_ref());
-        let table = sweep::table(plan, results, metrics);
+    /// Writes the tidy table.
+    fn tables(&self, folder: &Path, results: &Results) -> Result<PathBuf, CliError> {
+        let table = sweep::table(&self.plan, results, self.metrics.as_ref());
         let csv = folder.join("sweep.csv");
         output::write_file(&csv, &table.to_csv())?;
         #[cfg(feature = "parquet")]
@@ -279,6 +348,12 @@ impl Session<'_> {
             let (parquet, bytes) = (folder.join("sweep.parquet"), table.to_parquet()?);
             output::write_with(&parquet, |out| std::io::Write::write_all(out, &bytes))?;
         }
+        Ok(csv)
+    }
+
+    fn write(&self, folder: &Path, results: &Results) -> Result<(), CliError> {
+        let (plan, metrics) = (&self.plan, self.metrics.as_ref());
+        let csv = self.tables(folder, results)?;
         let labels: Vec<&str> = plan.traces.iter().map(|trace| trace.label.as_str()).collect();
         let about = [("Traces", labels.join(", ")), ("Command", self.provenance_command())];
         let written = sweep::page(plan, results, metrics, &about).write(folder)?;
@@ -294,7 +369,8 @@ impl Session<'_> {
 
     fn provenance(&self) -> Result<Provenance, CliError> {
         let replayed = &self.arguments.replayed;
-        let mut provenance = Provenance::new(self.command).on(&load(&replayed.config, &replayed.set)?, &replayed.set);
+        let mut provenance =
+            Provenance::new(self.command).on(&load(&replayed.config, &replayed.set)?, &replayed.set);
         for trace in self.plan.traces.iter().filter(|trace| trace.error.is_none()) {
             provenance.add(&Trace::open(&trace.path)?)?;
         }
@@ -363,7 +439,20 @@ impl Asked {
 /// Where the JSON goes, whatever the current folder will be.
 fn json_of(arguments: &Arguments) -> Result<Option<PathBuf>, CliError> {
     let json = arguments.json.as_deref();
-    Ok(if output::is_stdout(json) { json.map(Path::to_path_buf) } else { json.map(std::path::absolute).transpose()? })
+    Ok(if output::is_stdout(json) {
+        json.map(Path::to_path_buf)
+    } else {
+        json.map(std::path::absolute).transpose()?
+    })
+}
+
+/// What jobs on a cluster ask for, if the sweep is to run there.
+fn slurm_of(arguments: &Arguments, file: Option<Settings>) -> Result<Option<Settings>, CliError> {
+    match arguments.slurm.as_deref() {
+        None => Ok(None),
+        Some("") => Ok(Some(file.unwrap_or_default())),
+        Some(text) => Ok(Some(Settings::parse(text)?)),
+    }
 }
 
 fn metrics_of(text: Option<&str>) -> Result<Option<Regex>, CliError> {

@@ -1,6 +1,7 @@
 //! The file of a sweep: the options of `timing sweep` as TOML.
 
 use super::error::CliError;
+use crate::sweep::slurm::Settings;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use warplab_host::input;
@@ -19,6 +20,7 @@ pub(super) struct SweepFile {
     pub(super) kernels: Option<String>,
     pub(super) launches: Option<String>,
     pub(super) metrics: Option<String>,
+    pub(super) slurm: Option<Settings>,
     #[serde(skip)]
     path: PathBuf,
 }

@@ -2,7 +2,6 @@
 
 use super::answer::Answer;
 use super::cache::Cache;
-use crate::store::Key;
 use super::experiment::{Experiment, Figure};
 use super::question::{Question, questions, recording};
 use super::recorder::Recorder;
@@ -11,6 +10,7 @@ use crate::config::load;
 use crate::pool;
 use crate::replay::{ReplayOptions, replay};
 use crate::stats::EnergyTable;
+use crate::store::Key;
 use crate::studies::{self, Input, Options};
 use crate::techniques::Catalogue;
 use std::collections::BTreeMap;

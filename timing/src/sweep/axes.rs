@@ -28,13 +28,23 @@ impl Layout {
             }
             values
         };
-        let mut keys: Vec<(&String, Vec<String>)> =
-            plan.varied.iter().map(|key| (key, distinct(key))).filter(|(_, values)| values.len() > 1).collect();
+        let mut keys: Vec<(&String, Vec<String>)> = plan
+            .varied
+            .iter()
+            .map(|key| (key, distinct(key)))
+            .filter(|(_, values)| values.len() > 1)
+            .collect();
         // The first of those with most values.
         keys.sort_by_key(|(_, values)| std::cmp::Reverse(values.len()));
         let Some((key, mut values)) = keys.into_iter().next() else {
-            let series = plan.points.iter().enumerate().map(|(at, point)| (point.label.clone(), vec![Some(at)]));
-            return Layout { key: None, values: vec![String::new()], numbers: None, series: series.collect() };
+            let series =
+                plan.points.iter().enumerate().map(|(at, point)| (point.label.clone(), vec![Some(at)]));
+            return Layout {
+                key: None,
+                values: vec![String::new()],
+                numbers: None,
+                series: series.collect(),
+            };
         };
         let number = |value: &String| value.parse::<f64>().ok().filter(|number| number.is_finite());
         let numbers: Option<Vec<f64>> = values.iter().map(number).collect();

@@ -4,12 +4,13 @@
 //! recording and point, each under a key of all that its result depends on. [`Sweep::run`] works on all cores and keeps every
 //! finished run in a store, so that nothing runs twice, whether a sweep was interrupted, extended, or shared by several
 //! programs. [`table`] puts the results into one tidy table, [`page`] draws them. A plan as a file is work that any scheduler
-//! can hand out by number.
+//! can hand out by number; [`slurm`] does so with job arrays.
 
 mod axes;
 mod page;
 mod plan;
 mod run;
+pub mod slurm;
 mod space;
 mod table;
 mod vary;

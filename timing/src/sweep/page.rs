@@ -6,7 +6,9 @@ use super::run::{RF_ENERGY, Results};
 use super::table::{comparable, mean, means, of, ratio};
 use crate::provenance::VERSION;
 use regex::Regex;
-use report::{Axis, Callout, Cell, Chart, Column, Format, HeatChart, Line, LineChart, Report, Section, Table};
+use report::{
+    Axis, Callout, Cell, Chart, Column, Format, HeatChart, Line, LineChart, Report, Section, Table,
+};
 
 /// More lines than this are hard to tell apart: then cells are shown.
 const MOST_LINES: usize = 8;
@@ -64,7 +66,14 @@ pub fn page(plan: &Plan, results: &Results, metrics: Option<&Regex>, about: &[(&
                 let ratio = ratio(plan, results, point, metric)?;
                 Some(if inverse { 1.0 / ratio } else { ratio })
             };
-            section = section.chart(chart(title, &format!("{metric}-ratio"), &layout, Format::Ratio(2), &value, true));
+            section = section.chart(chart(
+                title,
+                &format!("{metric}-ratio"),
+                &layout,
+                Format::Ratio(2),
+                &value,
+                true,
+            ));
         }
         report = report.section(section);
     }
@@ -72,10 +81,9 @@ pub fn page(plan: &Plan, results: &Results, metrics: Option<&Regex>, about: &[(&
     if layout.key.is_none() || plan.traces.len() > 1 {
         report = report.section(Section::new("Cycles by trace").chart(by_trace(plan, results)));
     }
-    report
-        .section(failures(plan, results))
-        .section(Section::new("Machines").table(machines(plan)))
-        .footer("Written by `timing sweep`. Equal traces, machines and version give equal figures, byte for byte.")
+    report.section(failures(plan, results)).section(Section::new("Machines").table(machines(plan))).footer(
+        "Written by `timing sweep`. Equal traces, machines and version give equal figures, byte for byte.",
+    )
 }
 
 /// `1 trace`, `2 traces`.
@@ -87,7 +95,9 @@ fn by_metric(plan: &Plan, results: &Results, metrics: Option<&Regex>, layout: &L
     let mut names: Vec<String> = Vec::new();
     for trace in comparable(plan, results) {
         for outcome in (0..plan.points.len()).filter_map(|point| of(plan, results, trace, point)) {
-            names.extend(outcome.total.keys().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>());
+            names.extend(
+                outcome.total.keys().filter(|name| !names.contains(name)).cloned().collect::<Vec<_>>(),
+            );
         }
     }
     let title = |name: &str| CHARTED.iter().find(|(key, _)| *key == name).map(|(_, title)| *title);
@@ -112,7 +122,8 @@ fn by_metric(plan: &Plan, results: &Results, metrics: Option<&Regex>, layout: &L
         section = section.callout(Callout::note("There is no number to draw."));
     }
     if beyond > 0 {
-        section = section.callout(Callout::note(format!("{beyond} more metrics have no chart; choose with `--metrics`.")));
+        section = section
+            .callout(Callout::note(format!("{beyond} more metrics have no chart; choose with `--metrics`.")));
     }
     section
 }
@@ -136,12 +147,17 @@ fn chart(
             let mut chart = LineChart::new(title, Axis::new(key, along), Axis::new(title, format)).id(id);
             for (name, points) in &layout.series {
                 let line = Line::new(name, numbers.iter().copied().zip(points.iter().map(at)));
-                chart = chart.line(if name.starts_with("baseline") && layout.series.len() < 3 { line.neutral() } else { line });
+                chart = chart.line(if name.starts_with("baseline") && layout.series.len() < 3 {
+                    line.neutral()
+                } else {
+                    line
+                });
             }
             if relative { chart.reference(1.0) } else { chart }.into()
         }
         _ => {
-            let heat = HeatChart::new(title, format).id(id).columns(key, layout.values.iter().map(String::as_str));
+            let heat =
+                HeatChart::new(title, format).id(id).columns(key, layout.values.iter().map(String::as_str));
             let row = |heat: HeatChart, (name, points): &(String, Vec<Option<usize>>)| {
                 heat.row(name, points.iter().map(at))
             };
@@ -177,8 +193,7 @@ fn failures(plan: &Plan, results: &Results) -> Section {
 }
 
 fn machines(plan: &Plan) -> Table {
-    let columns =
-        ["Point", "Configuration", "Techniques", "Overrides", "Baseline"].map(Column::text);
+    let columns = ["Point", "Configuration", "Techniques", "Overrides", "Baseline"].map(Column::text);
     let mut table = Table::new("Points and their machines", columns).id("machines");
     for point in &plan.points {
         table.push([

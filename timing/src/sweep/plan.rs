@@ -100,7 +100,8 @@ impl Plan {
             let chosen = trace.and_then(|trace| Ok((trace, selection.of(trace)?)));
             let read = chosen.and_then(|(trace, chosen)| {
                 let hash = file_hash(&path).map_err(|why| format!("{}: {why}", path.display()))?;
-                let instructions = chosen.iter().map(|launch| trace.launches()[*launch].warp_instructions()).sum();
+                let instructions =
+                    chosen.iter().map(|launch| trace.launches()[*launch].warp_instructions()).sum();
                 Ok((hash, instructions, chosen))
             });
             let (hash, warp_instructions, chosen, error) = match read {
@@ -174,8 +175,9 @@ impl Plan {
         if plan.schema != SCHEMA {
             return Err(format!("{shown} has the form {}, and this program reads {SCHEMA}", plan.schema));
         }
-        let sound = plan.runs.iter().all(|run| run.trace < plan.traces.len() && run.point < plan.points.len())
-            && plan.points.iter().all(|point| point.baseline < plan.points.len());
+        let sound =
+            plan.runs.iter().all(|run| run.trace < plan.traces.len() && run.point < plan.points.len())
+                && plan.points.iter().all(|point| point.baseline < plan.points.len());
         if !sound {
             return Err(format!("{shown} is damaged: a run names a trace or a point that it does not have"));
         }

@@ -76,6 +76,18 @@ impl Results {
         self.found.contains_key(key)
     }
 
+    /// How many runs have a result or a reason for its absence.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Whether no run has.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
     /// Adds a result.
     pub fn add(&mut self, key: &str, result: RunResult) {
         self.found.insert(key.to_owned(), result);
@@ -265,8 +277,11 @@ impl Work<'_> {
         let trace = self.traces[run.trace].get_or_init(|| self.open(run.trace));
         let trace = trace.as_ref().map_err(|why| passing(why.clone()))?;
         let ready = plan.points[run.point].machine.ready(self.sweep.catalogue).map_err(passing)?;
-        let options =
-            ReplayOptions { threads, selection: plan.selection().map_err(passing)?, ..ReplayOptions::default() };
+        let options = ReplayOptions {
+            threads,
+            selection: plan.selection().map_err(passing)?,
+            ..ReplayOptions::default()
+        };
         // A mistake in a technique must not end the other runs.
         let replayed = catch_unwind(AssertUnwindSafe(|| {
             replay(trace, &ready.loaded.config, &ready.techniques, &options)
@@ -288,7 +303,9 @@ impl Work<'_> {
         if self.sweep.verify {
             let hash = file_hash(&planned.path).map_err(|why| format!("{shown}: {why}"))?;
             if hash != planned.hash {
-                return Err(format!("{shown} has another content than when the sweep was planned; run `timing sweep` again"));
+                return Err(format!(
+                    "{shown} has another content than when the sweep was planned; run `timing sweep` again"
+                ));
             }
         }
         Trace::open(&planned.path).map_err(|why| why.to_string())

@@ -100,9 +100,14 @@ impl Space {
             ));
         }
         for vary in &self.vary {
-            let named = || self.machines.iter().flat_map(|machine| &machine.tech).chain(self.techniques.iter().flatten());
+            let named = || {
+                self.machines.iter().flat_map(|machine| &machine.tech).chain(self.techniques.iter().flatten())
+            };
             if let Some(name) = vary.technique().filter(|name| !named().any(|one| one == name)) {
-                return Err(format!("{} varies, but no --tech names its technique; add --tech {name}", vary.key));
+                return Err(format!(
+                    "{} varies, but no --tech names its technique; add --tech {name}",
+                    vary.key
+                ));
             }
         }
         Ok(())
@@ -149,13 +154,17 @@ impl Space {
                 all.push(format!("{}={value}", vary.key));
                 all
             };
-            chosen.iter().flat_map(|before| vary.values.iter().map(move |value| with(before, value))).collect()
+            chosen
+                .iter()
+                .flat_map(|before| vary.values.iter().map(move |value| with(before, value)))
+                .collect()
         }))
     }
 
     fn zipped(&self) -> Vec<Vec<String>> {
         let length = self.vary.first().map_or(1, |vary| vary.values.len());
-        let at = |position: usize| self.vary.iter().map(|v| format!("{}={}", v.key, v.values[position])).collect();
+        let at =
+            |position: usize| self.vary.iter().map(|v| format!("{}={}", v.key, v.values[position])).collect();
         (0..length).map(|position| if self.vary.is_empty() { Vec::new() } else { at(position) }).collect()
     }
 
@@ -205,7 +214,8 @@ impl Points<'_> {
         } else if let Some(known) = self.found.iter_mut().find(|known| {
             let same = known.identity == point.identity && known.machine.tech.is_empty();
             // A baseline that another machine needed gets the name that the user gave it.
-            same && point.error.is_none() && [&known.machine.config, &point.machine.name].contains(&&known.machine.name)
+            same && point.error.is_none()
+                && [&known.machine.config, &point.machine.name].contains(&&known.machine.name)
         }) {
             point.baseline = known.baseline;
             *known = point;
@@ -322,7 +332,8 @@ mod tests {
 
     #[test]
     fn named_machines_share_a_baseline() {
-        let machines = ["w4: bow, technique.bow.window=4", "w5: bow, technique.bow.window=5", "small: sm.max_warps=32"];
+        let machines =
+            ["w4: bow, technique.bow.window=4", "w5: bow, technique.bow.window=5", "small: sm.max_warps=32"];
         let points = space(&machines, &[], &[], false).expect("points");
         assert_eq!(labels(&points), ["titanx-pascal", "w4 bow", "w5 bow", "small"]);
         assert_eq!(points.iter().map(|point| point.baseline).collect::<Vec<_>>(), [0, 0, 0, 3]);
@@ -334,7 +345,8 @@ mod tests {
 
     #[test]
     fn a_default_value_is_the_same_point_and_names_do_not_count() {
-        let points = space(&["bow", "bow, technique.bow.window=3", "bow, technique.bow.window=4"], &[], &[], false);
+        let points =
+            space(&["bow", "bow, technique.bow.window=3", "bow, technique.bow.window=4"], &[], &[], false);
         let points = points.expect("points");
         assert_eq!(points[1].identity, points[2].identity);
         assert_ne!(points[1].identity, points[3].identity);
@@ -344,7 +356,8 @@ mod tests {
 
     #[test]
     fn what_works_nowhere_is_a_mistake_and_what_some_refuse_is_an_error_of_theirs() {
-        let why = |tech: &[&[&str]], vary: &[&str]| space(&["gtx480"], tech, vary, false).expect_err("refused");
+        let why =
+            |tech: &[&[&str]], vary: &[&str]| space(&["gtx480"], tech, vary, false).expect_err("refused");
         assert!(why(&[&["bows"]], &[]).contains("unknown technique"));
         assert!(why(&[&["bow"]], &["technique.bow.windows=2"]).contains("windows"));
         assert!(why(&[&["bow"]], &["collectors.port=2"]).contains("port"));

@@ -17,7 +17,8 @@ pub fn table(plan: &Plan, results: &Results, metrics: Option<&Regex>) -> Table {
     let columns = columns.chain([Column::integer("Launch")]);
     let columns = columns.chain(["Machine", "Techniques"].map(Column::text)).chain(parameters);
     let value = |name: &str| Column::number(name, Format::Float(3));
-    let columns = columns.chain([Column::text("Metric"), value("Value"), value("Baseline"), Column::text("Error")]);
+    let columns =
+        columns.chain([Column::text("Metric"), value("Value"), value("Baseline"), Column::text("Error")]);
     let mut table = Table::new("Sweep", columns).id("sweep");
     for run in &plan.runs {
         let point = &plan.points[run.point];
@@ -41,7 +42,14 @@ pub fn table(plan: &Plan, results: &Results, metrics: Option<&Regex>) -> Table {
             for (metric, value) in chosen(&launch.numbers, metrics) {
                 let plain = plain.and_then(|launch| launch.numbers.get(metric)).copied();
                 let (kernel, number) = (Cell::from(&launch.kernel), Cell::from(launch.launch));
-                row(kernel, number, metric.into(), exact(value), plain.map_or(Cell::Missing, exact), Cell::Missing);
+                row(
+                    kernel,
+                    number,
+                    metric.into(),
+                    exact(value),
+                    plain.map_or(Cell::Missing, exact),
+                    Cell::Missing,
+                );
             }
         }
     }
@@ -50,7 +58,11 @@ pub fn table(plan: &Plan, results: &Results, metrics: Option<&Regex>) -> Table {
 
 /// A whole number as such: counts stay counts in every file.
 fn exact(value: f64) -> Cell {
-    if value.fract() == 0.0 && value.abs() < 9e15 { Cell::Integer(value as i128) } else { Cell::Number(value) }
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        Cell::Integer(value as i128)
+    } else {
+        Cell::Number(value)
+    }
 }
 
 fn chosen<'a>(numbers: &'a Numbers, metrics: Option<&'a Regex>) -> impl Iterator<Item = (&'a String, f64)> {
@@ -64,7 +76,12 @@ fn baseline<'a>(plan: &'a Plan, results: &'a Results, trace: usize, point: usize
 }
 
 /// The result of a recording at a point: runs are listed by recording, with all points of each.
-pub(super) fn of<'a>(plan: &'a Plan, results: &'a Results, trace: usize, point: usize) -> Option<&'a Outcome> {
+pub(super) fn of<'a>(
+    plan: &'a Plan,
+    results: &'a Results,
+    trace: usize,
+    point: usize,
+) -> Option<&'a Outcome> {
     let run = plan.runs.get(trace * plan.points.len() + point)?;
     results.of(plan, run).ok()
 }

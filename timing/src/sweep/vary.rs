@@ -76,9 +76,8 @@ pub(super) fn technique_of(key: &str) -> Option<&str> {
 
 /// The whole numbers from `first` to the end of `rest`: `7`, `10+2`, `128*2`.
 fn range(first: &str, rest: &str) -> Result<Vec<String>, String> {
-    let number = |text: &str| {
-        text.trim().parse::<u64>().map_err(|_| format!("`{}` is no whole number", text.trim()))
-    };
+    let number =
+        |text: &str| text.trim().parse::<u64>().map_err(|_| format!("`{}` is no whole number", text.trim()));
     let first = number(first)?;
     let (last, next): (u64, Box<dyn Fn(u64) -> Option<u64>>) =
         if let Some((last, factor)) = rest.split_once('*') {

@@ -98,7 +98,9 @@ impl HeatChart {
     /// The least and the greatest value; crossed if there is none.
     fn bounds(&self) -> (f64, f64) {
         let values = self.rows.iter().flat_map(|(_, values)| values).filter(|value| value.is_finite());
-        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(*value), high.max(*value)))
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(*value), high.max(*value))
+        })
     }
 
     pub(crate) fn draw(&self, width: f64) -> Svg {

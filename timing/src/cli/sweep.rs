@@ -429,8 +429,8 @@ impl Asked {
             (label, path, trace)
         });
         let (kernels, launches) = (self.kernels.as_deref(), self.launches.as_deref());
-        let requested = Requested { space: &self.space, traces: traces.collect(), kernels, launches };
-        let plan = Plan::new(requested, catalogue)?;
+        let requested = Requested { traces: traces.collect(), kernels, launches };
+        let plan = Plan::new(&self.space, requested, catalogue)?;
         let readable = plan.traces.iter().filter(|trace| trace.error.is_none()).count();
         Ok((plan, readable))
     }

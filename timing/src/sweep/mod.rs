@@ -17,7 +17,7 @@ mod vary;
 
 pub use page::page;
 pub use plan::{Plan, PlannedRun, PlannedTrace, Requested};
-pub use run::{LaunchResult, Outcome, Progress, Results, RunResult, Sweep};
+pub use run::{LaunchResult, Outcome, Progress, RF_ENERGY, Results, RunResult, Sweep};
 pub use space::{Point, Space};
 pub use table::{means, table, to_json};
 pub use vary::Vary;

@@ -72,10 +72,8 @@ pub struct PlannedRun {
     pub key: String,
 }
 
-/// What a plan is made of.
+/// What a plan is made of besides its points.
 pub struct Requested<'a> {
-    /// The space.
-    pub space: &'a Space,
     /// The recordings with their labels and paths, or why one cannot be read.
     pub traces: Vec<(String, PathBuf, Result<&'a Trace, String>)>,
     /// Choice of kernels, as `--kernels` takes it.
@@ -89,9 +87,19 @@ impl Plan {
     ///
     /// # Errors
     /// As [`Space::points`]; a choice of launches that is no choice; the program or the folder cannot be read.
-    pub fn new(requested: Requested<'_>, catalogue: &Catalogue) -> Result<Plan, String> {
-        let Requested { space, traces, kernels, launches } = requested;
+    pub fn new(space: &Space, requested: Requested<'_>, catalogue: &Catalogue) -> Result<Plan, String> {
         let points = space.points(catalogue)?;
+        let parameters = space.parameters(&points);
+        let varied = space.vary.iter().map(|vary| vary.key.clone()).collect();
+        Ok(Plan { varied, parameters, ..Plan::of(points, requested)? })
+    }
+
+    /// The plan of some points, each with all recordings; none of their keys varies.
+    ///
+    /// # Errors
+    /// A choice of launches that is no choice; the program or the folder cannot be read.
+    pub fn of(points: Vec<Point>, requested: Requested<'_>) -> Result<Plan, String> {
+        let Requested { traces, kernels, launches } = requested;
         let selection = Selection::parse(kernels, launches)?;
         let program = this_program()?;
         let mut planned = Vec::new();
@@ -123,8 +131,8 @@ impl Plan {
             folder: std::env::current_dir().map_err(|why| format!("the current folder is unknown: {why}"))?,
             kernels: kernels.map(str::to_owned),
             launches: launches.map(str::to_owned),
-            varied: space.vary.iter().map(|vary| vary.key.clone()).collect(),
-            parameters: space.parameters(&points),
+            varied: Vec::new(),
+            parameters: Vec::new(),
             traces: planned,
             points,
             runs,

@@ -22,7 +22,7 @@ const RUNS: &str = "runs";
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Key of the energy of the register file and of what techniques add to it, in pJ.
-pub(super) const RF_ENERGY: &str = "register_file_energy_pj";
+pub const RF_ENERGY: &str = "register_file_energy_pj";
 
 /// What a replay of a recording measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

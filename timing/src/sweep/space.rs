@@ -241,12 +241,19 @@ impl Points<'_> {
         if words.is_empty() || machine.tech.is_empty() && !self.several {
             words = format!("baseline {words}").trim_end().to_owned();
         }
-        let ready = own.ready(self.catalogue);
-        let (identity, error) = match &ready {
-            Ok(ready) => (identity(ready, &own.tech), None),
-            Err(why) => (String::new(), Some(why.clone())),
+        Point { values, ..Point::new(words, own, self.catalogue) }
+    }
+}
+
+impl Point {
+    /// A machine as a point, beside the first point of a plan as its baseline.
+    #[must_use]
+    pub fn new(label: String, machine: NamedMachine, catalogue: &Catalogue) -> Point {
+        let (identity, error) = match machine.ready(catalogue) {
+            Ok(ready) => (identity(&ready, &machine.tech), None),
+            Err(why) => (String::new(), Some(why)),
         };
-        Point { label: words, machine: own, values, baseline: 0, identity, error }
+        Point { label, machine, values: BTreeMap::new(), baseline: 0, identity, error }
     }
 }
 

@@ -80,7 +80,7 @@ fn the_table_is_that_of_replays_at_any_number_of_threads() {
     }
     assert_eq!(kept(&folder.path().join("1")).len(), RUNS, "the baseline is replayed once");
     let mut lines = table.lines();
-    let head = "trace,kernel,launch,machine,techniques,technique.bow.window,sm.max_warps,metric,value,baseline,error";
+    let head = "trace,kernel,launch,machine,techniques,technique_bow_window,sm_max_warps,metric,value,baseline,error";
     assert_eq!(lines.next(), Some(head));
     let replayed = |tech: &[&str]| {
         let base = ["replay", "a.wtrace", "--config", "gtx480", "--set", "sm.max_warps=32", "--json", "-"];

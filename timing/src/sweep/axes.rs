@@ -17,6 +17,15 @@ pub(super) struct Layout {
 }
 
 impl Layout {
+    /// The layout without the baselines, beside which they are 1.
+    pub(super) fn without_baselines(&self, plan: &Plan) -> Layout {
+        let has_own = |points: &[Option<usize>]| {
+            points.iter().flatten().any(|point| !plan.points[*point].machine.tech.is_empty())
+        };
+        let series = self.series.iter().filter(|(_, points)| has_own(points)).cloned().collect();
+        Layout { key: self.key.clone(), values: self.values.clone(), numbers: self.numbers.clone(), series }
+    }
+
     /// The layout by the varied key with most values.
     pub(super) fn of(plan: &Plan) -> Layout {
         let distinct = |key: &String| {

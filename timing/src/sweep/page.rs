@@ -61,6 +61,7 @@ pub fn page(plan: &Plan, results: &Results, metrics: Option<&Regex>, about: &[(&
         let mut section = Section::new("Beside the baseline").text(
             "Every point relative to the same machine without techniques; geometric means over the traces.",
         );
+        let compared = layout.without_baselines(plan);
         for (title, metric, inverse) in COMPARED {
             let value = |point: usize| {
                 let ratio = ratio(plan, results, point, metric)?;
@@ -144,7 +145,9 @@ fn chart(
         Some(numbers) if layout.series.len() <= MOST_LINES => {
             let whole = numbers.iter().all(|number| number.fract() == 0.0);
             let along = if whole { Format::Integer } else { Format::Float(2) };
-            let mut chart = LineChart::new(title, Axis::new(key, along), Axis::new(title, format)).id(id);
+            let mut chart = LineChart::new(title, Axis::new(key, along), Axis::new(title, format))
+                .id(id)
+                .ticks_at_points();
             for (name, points) in &layout.series {
                 let line = Line::new(name, numbers.iter().copied().zip(points.iter().map(at)));
                 chart = chart.line(if name.starts_with("baseline") && layout.series.len() < 3 {

@@ -123,7 +123,8 @@ fn begin(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Re
     let metrics = metrics_of(arguments.metrics.as_deref().or(file.metrics.as_deref()))?;
     let folder = arguments.output.as_deref().map(std::path::absolute).transpose()?;
     folder.as_deref().map_or(Ok(()), output::check_folder)?;
-    let (plan, readable) = asked.plan(catalogue)?;
+    let (mut plan, readable) = asked.plan(catalogue)?;
+    plan.metrics = metrics.as_ref().map(|metrics| metrics.as_str().to_owned());
     let store = arguments.store.clone().or_else(|| folder.clone()).map(Store::at);
     let (json, slurm) = (json_of(arguments)?, slurm_of(arguments, file.slurm)?);
     let session = Session { plan, folder, store, metrics, json, slurm, arguments, catalogue, command };
@@ -131,7 +132,8 @@ fn begin(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Re
         return output::print(&session.preview()?);
     }
     if readable == 0 {
-        return Err("no trace can be replayed".into());
+        let why = session.plan.traces.iter().find_map(|trace| trace.error.clone());
+        return Err(CliError(why.unwrap_or_else(|| "no trace can be replayed".into())));
     }
     if let Some(folder) = &session.folder {
         std::fs::create_dir_all(folder)
@@ -151,7 +153,7 @@ fn continue_work(
 ) -> Result<(), CliError> {
     let file = std::path::absolute(file)?;
     let plan = Plan::read(&file)?;
-    let metrics = metrics_of(arguments.metrics.as_deref())?;
+    let metrics = metrics_of(arguments.metrics.as_deref().or(plan.metrics.as_deref()))?;
     let folder = file.parent().map(Path::to_path_buf);
     let store = arguments.store.as_deref().map(std::path::absolute).transpose()?.or_else(|| folder.clone());
     let indices = match &arguments.index {
@@ -307,7 +309,7 @@ impl Session<'_> {
         if !output::is_stdout(self.json.as_deref()) {
             output::print(&sweep::means(plan, results).to_text())?;
         }
-        if let Some(folder) = &self.folder {
+        if let Some(folder) = self.folder.as_ref().filter(|_| results.stopped.is_none()) {
             self.write(folder, results)?;
         }
         if let Some(path) = &self.json {

@@ -33,6 +33,8 @@ pub struct Plan {
     kernels: Option<String>,
     /// Choice of launches, as `--launches` takes it.
     launches: Option<String>,
+    /// Choice of metrics, as `--metrics` takes it.
+    pub metrics: Option<String>,
     /// Keys that vary.
     pub varied: Vec<String>,
     /// Keys of all parameters: those that vary first, then those that named machines change.
@@ -131,6 +133,7 @@ impl Plan {
             folder: std::env::current_dir().map_err(|why| format!("the current folder is unknown: {why}"))?,
             kernels: kernels.map(str::to_owned),
             launches: launches.map(str::to_owned),
+            metrics: None,
             varied: Vec::new(),
             parameters: Vec::new(),
             traces: planned,
@@ -191,8 +194,8 @@ impl Plan {
         }
         if plan.program != this_program()? {
             return Err(format!(
-                "{shown} was written by another build of timing ({}), this is {VERSION}; run `timing sweep` again with its \
-                 arguments, which keeps what is finished where results can be the same",
+                "{shown} was written by another build of timing ({}), this is {VERSION}, and results hold for one build only; run \
+                 `timing sweep` again with its arguments",
                 plan.version
             ));
         }

@@ -70,7 +70,7 @@ pub fn page(plan: &Plan, results: &Results, metrics: Option<&Regex>, about: &[(&
             section = section.chart(chart(
                 title,
                 &format!("{metric}-ratio"),
-                &layout,
+                &compared,
                 Format::Ratio(2),
                 &value,
                 true,

@@ -27,6 +27,8 @@ pub enum Tool {
     Python,
     /// Chromium.
     Chromium,
+    /// Slurm: slurmctld, slurmd, their commands and munged, and root to run them.
+    Slurm,
     /// PyCUDA, which no script installs.
     PyCuda,
     /// Something that the system forbids, such as mounting or fixing addresses.
@@ -35,8 +37,8 @@ pub enum Tool {
 
 impl Tool {
     /// Every tool.
-    pub const ALL: [Tool; 6] =
-        [Tool::Compiler, Tool::Nvcc, Tool::Python, Tool::Chromium, Tool::PyCuda, Tool::System];
+    pub const ALL: [Tool; 7] =
+        [Tool::Compiler, Tool::Nvcc, Tool::Python, Tool::Chromium, Tool::Slurm, Tool::PyCuda, Tool::System];
 
     /// Its name in [`REQUIRE`].
     #[must_use]
@@ -46,6 +48,7 @@ impl Tool {
             Tool::Nvcc => "nvcc",
             Tool::Python => "python",
             Tool::Chromium => "chromium",
+            Tool::Slurm => "slurm",
             Tool::PyCuda => "pycuda",
             Tool::System => "system",
         }

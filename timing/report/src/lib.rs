@@ -62,7 +62,7 @@ mod write;
 
 pub use axis::Axis;
 pub use chart::{
-    BarChart, Chart, Histogram, Line, LineChart, Mean, Points, ScatterChart, Series, StackedChart,
+    BarChart, Chart, HeatChart, Histogram, Line, LineChart, Mean, Points, ScatterChart, Series, StackedChart,
     arithmetic_mean, geometric_mean,
 };
 pub use error::{Error, Result};

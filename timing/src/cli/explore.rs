@@ -7,9 +7,11 @@ use super::progress::{LateBar, time_left};
 use super::shared::{ReplayArguments, words};
 use super::unused::refuse_parameters;
 use crate::config::load;
-use crate::explore::{self, Explored, Space, Vary};
+use crate::explore::{self, Explored, Space};
 use crate::provenance::{KEY, Provenance};
 use crate::reports::unique_labels;
+use crate::store::Store;
+use crate::sweep::{Progress, Requested, Sweep, Vary};
 use crate::techniques::Catalogue;
 use clap::Args;
 use serde_json::{Value, json};
@@ -19,13 +21,14 @@ use std::time::Instant;
 /// Arguments of `timing explore`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    timing explore *.wtrace --tech bow --vary technique.bow.window=2,3,4 --vary technique.bow.entries=6,12\n  \
+    timing explore *.wtrace --tech bow --vary technique.bow.window=2..4 --vary technique.bow.entries=6,12\n  \
     timing explore *.wtrace --tech bow --tech corf --tech corf++ --pairs --config gtx480\n  \
     timing explore *.wtrace --vary collectors.ports=1,2,3 --vary register_file.banks=16,32 -o explored\n\n\
     A key of a technique varies where the technique is on; other keys vary everywhere. Speed and energy are geometric \
     means over the traces, beside the plain machine; storage is what the techniques add to an SM. On the front are the \
     points that no other one equals in all three and beats in one. Written with -o are DIR/index.html, DIR/data.json, and \
-    tables and the chart as CSV, Parquet, SVG and PNG. `timing report --combine A,B` shows a pair beside the product of what each \
+    tables and the chart as CSV, Parquet, SVG and PNG; finished replays are kept in DIR/runs, so that an interrupted or larger \
+    exploration goes on from there. `timing sweep` has all metrics of all launches in one table. `timing report --combine A,B` shows a pair beside the product of what each \
     does alone.")]
 pub(super) struct Arguments {
     /// Traces to replay.
@@ -38,7 +41,7 @@ pub(super) struct Arguments {
     #[arg(long, requires = "tech")]
     pairs: bool,
     /// A key of the configuration and its values; may be repeated, and all combinations are replayed.
-    #[arg(long, value_name = "KEY=V1,V2")]
+    #[arg(long, value_name = "KEY=V1,V2|A..B")]
     vary: Vec<String>,
     #[command(flatten)]
     replayed: ReplayArguments,
@@ -60,7 +63,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     };
     refuse_parameters(&replayed.set, &space.techniques.concat())?;
     let points = space.points(&replayed.config, &replayed.set, catalogue)?;
-    let selection = replayed.selection()?;
+    replayed.selection()?;
     output::check(arguments.json.as_deref())?;
     arguments.output.as_deref().map_or(Ok(()), output::check_folder)?;
     let mut left_out = LeftOut::of(arguments.traces.len());
@@ -70,16 +73,37 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     }
     let mut provenance = Provenance::new(command).on(&load(&replayed.config, &replayed.set)?, &replayed.set);
     traces.iter().try_for_each(|(_, trace)| provenance.add(trace))?;
+    let requested = Requested {
+        traces: traces
+            .iter()
+            .map(|(label, trace)| (label.clone(), trace.path().to_owned(), Ok(trace)))
+            .collect(),
+        kernels: replayed.kernels.as_deref(),
+        launches: replayed.launches.as_deref(),
+    };
+    let plan = explore::plan((&replayed.config, &replayed.set), &points, requested, catalogue)?;
+    let store = arguments.output.clone().map(Store::at);
+    let sweep = Sweep {
+        plan: &plan,
+        store: store.as_ref(),
+        catalogue,
+        threads: replayed.threads(),
+        verify: false,
+        retry: false,
+    };
     let bar = LateBar::new(format!("{} points", points.len()));
     let started = Instant::now();
-    let progress = |done: usize, of: usize| {
-        let left = time_left(done, of - done, started.elapsed());
-        bar.update(done as u64, of as u64, &format!("{done} of {of} replays{left}"));
+    let progress = |at: Progress| {
+        let left = time_left(at.worked as usize, at.left as usize, started.elapsed());
+        bar.update(at.done as u64, at.of as u64, &format!("{} of {} replays{left}", at.done, at.of));
     };
-    let machine = (replayed.config.as_str(), &replayed.set[..]);
-    let explored =
-        explore::explore(machine, &points, &traces, &selection, catalogue, replayed.threads(), &progress)?;
+    let all: Vec<usize> = (0..plan.runs.len()).collect();
+    let results = sweep.run(&all, &progress);
     drop(bar);
+    if let Some(why) = results.stopped {
+        return Err(CliError(format!("{why}; the same command goes on from what is finished")));
+    }
+    let explored = explore::explored(&plan, &points, &results)?;
     if !output::is_stdout(arguments.json.as_deref()) {
         output::print(&format!("{}\n", explore::table(&explored).to_text()))?;
     }

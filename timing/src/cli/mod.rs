@@ -18,6 +18,8 @@ mod reproduce;
 mod rerun;
 mod shared;
 mod study;
+mod sweep;
+mod sweep_file;
 mod views;
 mod why;
 mod workloads;
@@ -48,6 +50,8 @@ enum Command {
     /// Writes a page with studies, replays and techniques compared with the baseline, and its data and
     /// figures as files.
     Report(report::Arguments),
+    /// Replays traces on many machines, and puts all results into one table.
+    Sweep(sweep::Arguments),
     /// Replays many settings and techniques, and marks those that no other one beats.
     Explore(explore::Arguments),
     /// Reproduces the figures of papers: records their programs, measures, and puts ours beside the paper's.
@@ -107,6 +111,7 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
         Command::Why(arguments) => done(why::run(arguments, &catalogue, &command)),
         Command::Study(arguments) => done(study::run(arguments, &command)),
         Command::Report(arguments) => done(report::run(arguments, &catalogue, &command)),
+        Command::Sweep(arguments) => done(sweep::run(arguments, &catalogue, &command)),
         Command::Explore(arguments) => done(explore::run(arguments, &catalogue, &command)),
         Command::Reproduce(arguments) => done(reproduce::run(arguments, &catalogue)),
         Command::Compare(arguments) => compare::run(arguments),

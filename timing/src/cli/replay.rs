@@ -4,9 +4,10 @@ use super::error::CliError;
 use super::left_out::LeftOut;
 use super::output;
 use super::progress::LateBar;
-use super::shared::{ReplayArguments, TechniqueArguments};
+use super::shared::{MachineArguments, ReplayArguments, TechniqueArguments};
 use crate::config::GpuConfig;
 use crate::engine::Progress;
+use crate::named::{NamedMachine, Ready};
 use crate::observe::ViewOptions;
 use crate::provenance::{KEY, Provenance};
 use crate::replay::{Replay, ReplayOptions, replay};
@@ -22,6 +23,7 @@ use trace_format::reader::Trace;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  timing replay matmul.wtrace\n  \
     timing replay matmul.wtrace --config gtx480 --tech bow,corf --json result.json\n  \
+    timing replay matmul.wtrace --tech bow --tech corf --machine \"w5: bow, technique.bow.window=5\" --machine qv100\n  \
     timing replay *.wtrace --set scheduler.policy=lrr --set technique.bow.window=2 --threads 2\n  \
     timing replay matmul.wtrace --tech corf++ --ideal\n  \
     timing replay bfs.wtrace --kernels expand --launches 3-10,12\n  \
@@ -30,7 +32,9 @@ use trace_format::reader::Trace;
     JSON: totals over all traces at the top level (cycles, warp_instructions, thread_instructions, ipc, rf_reads, \
     rf_writes, rf_bank_conflict_cycles, stalls, energy_pj, …), the same per trace under `traces` and per launch \
     under `launches`; with --tech, the plain machine under `baseline`, the quotients under `ratio`, and what each \
-    technique supplied, lost by cause, checked and counted, with its parameters, under `technique`; with --per-sm, \
+    technique supplied, lost by cause, checked and counted, with its parameters, under `technique`; with several machines \
+    (--tech and --machine together name more than one) the plain machine at the top level and the others under `machines`, \
+    each with its name, statistics and `ratio`; with --per-sm, \
     one object per SM under `sms`; with --interval, samples under `series`. \
     Traces that cannot be replayed are under `left_out`, each with the reason, and the exit code is 1.")]
 pub(super) struct Arguments {
@@ -39,6 +43,8 @@ pub(super) struct Arguments {
     traces: Vec<PathBuf>,
     #[command(flatten)]
     techniques: TechniqueArguments,
+    #[command(flatten)]
+    machines: MachineArguments,
     #[command(flatten)]
     replayed: ReplayArguments,
     /// Runs kernels of different streams together where the order of the streams allows it.
@@ -63,12 +69,43 @@ pub(super) struct Arguments {
     views: super::views::ViewArguments,
 }
 
-/// One trace replayed without and, if requested, with techniques.
+/// A machine beside the plain one.
+struct Variant {
+    name: String,
+    config: String,
+    techniques: Vec<String>,
+    ready: Ready,
+}
+
+/// One trace replayed on the plain machine and on the others.
 struct Outcome {
     label: String,
     path: String,
     plain: Replay,
-    technique: Option<Replay>,
+    /// In the order of the variants.
+    others: Vec<Replay>,
+}
+
+/// The machines of the options, besides the plain one.
+fn variants(arguments: &Arguments, catalogue: &Catalogue) -> Result<Vec<Variant>, CliError> {
+    let (techniques, replayed) = (&arguments.techniques, &arguments.replayed);
+    let listed = techniques.lists().into_iter().map(|tech| NamedMachine {
+        name: techniques.words(&tech),
+        config: replayed.config.clone(),
+        set: techniques.overrides(replayed),
+        tech,
+    });
+    let machines: Vec<NamedMachine> = listed.chain(arguments.machines.read(replayed, catalogue)?).collect();
+    let mut found: Vec<Variant> = Vec::new();
+    for machine in machines {
+        if found.iter().any(|other| other.name == machine.name) {
+            return Err(CliError(format!("the machine {} is given twice", machine.name)));
+        }
+        let ready = machine.ready(catalogue)?;
+        let (name, techniques) = (machine.name, machine.tech);
+        found.push(Variant { name, config: ready.loaded.config.name.clone(), techniques, ready });
+    }
+    Ok(found)
 }
 
 pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Result<(), CliError> {
@@ -76,48 +113,56 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     let config = &loaded.config;
     let energy = EnergyTable::load(&config.energy).map_err(CliError)?;
     energy.check(catalogue.infos()).map_err(CliError)?;
-    let techniques = catalogue.select(&arguments.techniques.tech, config)?;
+    let variants = variants(arguments, catalogue)?;
     let threads = arguments.replayed.threads();
     let selection = arguments.replayed.selection()?;
-    let view =
-        arguments.views.check(arguments.traces.len(), arguments.json.is_some(), config, &techniques)?;
+    let viewed = match &variants[..] {
+        [] => &[][..],
+        [one] => &one.ready.techniques[..],
+        _ => &[],
+    };
+    let view = arguments.views.check(arguments.traces.len(), arguments.json.is_some(), config, viewed)?;
+    if variants.len() > 1 && (view.window.is_some() || view.interval.is_some()) {
+        let why =
+            "--timeline, --konata and --interval show one replay; name one machine with --tech or --machine";
+        return Err(why.into());
+    }
     output::check(arguments.json.as_deref())?;
     output::check(arguments.csv.as_deref())?;
     let replay_one = |path: &Path| -> Result<(Trace, Outcome), CliError> {
         let trace = output::open_trace(path)?;
         let label = output::label(path);
-        let run =
-            |techniques: &[Box<dyn Technique>], what: &str, view: ViewOptions| -> Result<Replay, CliError> {
-                let bar = LateBar::new(format!("{label} {what}"));
-                let progress = |launch: usize, launches: usize, p: Progress| {
-                    let detail = format!("launch {} of {launches}, {} cycles", launch + 1, p.cycles);
-                    bar.update(p.blocks_placed, p.blocks, &detail);
-                };
-                let options = ReplayOptions {
-                    threads,
-                    max_cycles: arguments.max_cycles,
-                    checked: arguments.checked,
-                    progress: &progress,
-                    selection: selection.clone(),
-                    concurrent: arguments.concurrent,
-                    per_sm: arguments.per_sm,
-                    view,
-                    ..ReplayOptions::default()
-                };
-                replay(&trace, config, techniques, &options)
-                    .map_err(|why| CliError(format!("{}: {why}", path.display())))
+        let run = |config: &GpuConfig, techniques: &[Box<dyn Technique>], what: &str, view: ViewOptions| {
+            let bar = LateBar::new(format!("{label} {what}"));
+            let progress = |launch: usize, launches: usize, p: Progress| {
+                let detail = format!("launch {} of {launches}, {} cycles", launch + 1, p.cycles);
+                bar.update(p.blocks_placed, p.blocks, &detail);
             };
-        // Views show the replay with techniques, if there is one.
-        let plain_view = if techniques.is_empty() { view.clone() } else { ViewOptions::default() };
-        let plain = run(&[], "plain", plain_view)?;
-        output::warn_of_registers(path, &plain, config);
-        let technique = if techniques.is_empty() {
-            None
-        } else {
-            Some(run(&techniques, &arguments.techniques.words(), view.clone())?)
+            let options = ReplayOptions {
+                threads,
+                max_cycles: arguments.max_cycles,
+                checked: arguments.checked,
+                progress: &progress,
+                selection: selection.clone(),
+                concurrent: arguments.concurrent,
+                per_sm: arguments.per_sm,
+                view,
+                ..ReplayOptions::default()
+            };
+            replay(&trace, config, techniques, &options)
+                .map_err(|why| CliError(format!("{}: {why}", path.display())))
         };
+        // Views show the replay on the other machine, if there is one.
+        let plain_view = if variants.is_empty() { view.clone() } else { ViewOptions::default() };
+        let plain = run(config, &[], "plain", plain_view)?;
+        output::warn_of_registers(path, &plain, config);
+        let on = |variant: &Variant| {
+            let Ready { loaded, techniques, .. } = &variant.ready;
+            run(&loaded.config, techniques, &variant.name, view.clone())
+        };
+        let others = variants.iter().map(on).collect::<Result<_, _>>()?;
         let path = path.display().to_string();
-        Ok((trace, Outcome { label: label.clone(), path, plain, technique }))
+        Ok((trace, Outcome { label: label.clone(), path, plain, others }))
     };
     let mut provenance =
         Provenance::new(command).on(&loaded, &arguments.techniques.overrides(&arguments.replayed));
@@ -129,30 +174,32 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
             outcomes.push(outcome);
         }
     }
-    let word = arguments.techniques.words();
     let files = [&arguments.json, &arguments.csv].map(Option::as_deref).into_iter();
     if !files.chain(arguments.views.files()).any(output::is_stdout) {
         for outcome in &outcomes {
-            output::print(&table(outcome, &config.name, &word, &energy))?;
+            output::print(&table(outcome, &config.name, &variants, &energy))?;
         }
     }
     if let Some(path) = &arguments.json {
-        let mut value = to_json(&outcomes, config, &arguments.techniques.tech, &energy);
+        let mut value = to_json(&outcomes, config, &variants, &energy);
         arguments.views.add_series(&mut value, outcomes.iter().map(Outcome::shown))?;
         left_out.add_to(&mut value);
         value[KEY] = provenance.to_json();
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     if let Some(path) = &arguments.csv {
-        output::write_file(path, &to_csv(&outcomes, &word)?)?;
+        output::write_file(path, &to_csv(&outcomes, &variants)?)?;
     }
     left_out.verdict()
 }
 
 impl Outcome {
-    /// The replay with techniques, if there is one.
+    /// The replay on the other machine if there is one, else on the plain one.
     fn shown(&self) -> &Replay {
-        self.technique.as_ref().unwrap_or(&self.plain)
+        match &self.others[..] {
+            [one] => one,
+            _ => &self.plain,
+        }
     }
 }
 
@@ -231,31 +278,32 @@ fn number(value: f64, digits: usize) -> String {
     fraction.map_or(grouped.clone(), |fraction| format!("{grouped}.{fraction}"))
 }
 
-fn table(outcome: &Outcome, config: &str, word: &str, energy: &EnergyTable) -> String {
+fn table(outcome: &Outcome, config: &str, variants: &[Variant], energy: &EnergyTable) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     let plain = metrics(&outcome.plain.total, energy);
-    let with = outcome.technique.as_ref().map(|replay| metrics(&replay.total, energy));
-    let mut header = vec![outcome.label.clone(), "plain".to_owned()];
-    if with.is_some() {
-        header.extend([word.to_owned(), "ratio".to_owned()]);
-    }
-    table.set_header(header);
-    let find = |rows: &[Metric], name: &str| rows.iter().find(|row| row.0 == name).map(|row| row.1);
+    let others: Vec<Vec<Metric>> = variants
+        .iter()
+        .zip(&outcome.others)
+        .map(|(variant, replay)| metrics(&replay.total, &variant.ready.energy))
+        .collect();
+    let heads = variants.iter().flat_map(|variant| [variant.name.clone(), "ratio".to_owned()]);
+    table.set_header([outcome.label.clone(), "plain".to_owned()].into_iter().chain(heads));
+    let find = |rows: &[Metric], name: &str| rows.iter().find(|row| row.0 == name).map_or(0.0, |row| row.1);
     let mut names: Vec<(String, usize)> = plain.iter().map(|row| (row.0.clone(), row.2)).collect();
-    for row in with.iter().flatten() {
+    for row in others.iter().flatten() {
         if !names.iter().any(|(name, _)| *name == row.0) {
             names.push((row.0.clone(), row.2));
         }
     }
     for (name, digits) in names {
-        let a = find(&plain, &name).unwrap_or(0.0);
-        let mut cells = vec![name.clone(), number(a, digits)];
-        let b = with.as_ref().map(|with| find(with, &name).unwrap_or(0.0));
-        if a == 0.0 && b.is_none_or(|b| b == 0.0) {
+        let a = find(&plain, &name);
+        let values: Vec<f64> = others.iter().map(|rows| find(rows, &name)).collect();
+        if a == 0.0 && values.iter().all(|b| *b == 0.0) {
             continue;
         }
-        if let Some(b) = b {
+        let mut cells = vec![name, number(a, digits)];
+        for b in values {
             cells.push(number(b, digits));
             cells.push(if a == 0.0 { "-".into() } else { format!("{:.3}", b / a) });
         }
@@ -267,36 +315,78 @@ fn table(outcome: &Outcome, config: &str, word: &str, energy: &EnergyTable) -> S
     format!("{} on {config}\n{table}\n\n", outcome.path)
 }
 
-fn to_json(outcomes: &[Outcome], config: &GpuConfig, techniques: &[String], energy: &EnergyTable) -> Value {
-    let mut plain = Stats::default();
-    let mut shown = Stats::default();
-    let mut traces = Vec::new();
-    for outcome in outcomes {
-        let replay = outcome.shown();
-        plain.merge(&outcome.plain.total);
-        shown.merge(&replay.total);
-        let mut value = replay.to_json(energy);
+fn to_json(outcomes: &[Outcome], config: &GpuConfig, variants: &[Variant], energy: &EnergyTable) -> Value {
+    let sum = |replays: &mut dyn Iterator<Item = &Replay>| {
+        let mut total = Stats::default();
+        replays.for_each(|replay| total.merge(&replay.total));
+        total
+    };
+    let plain = sum(&mut outcomes.iter().map(|outcome| &outcome.plain));
+    let others: Vec<Stats> =
+        (0..variants.len()).map(|at| sum(&mut outcomes.iter().map(|outcome| &outcome.others[at]))).collect();
+    let beside = |variant: &Variant, mut value: Value, ratio: Value| {
+        let own = [
+            ("machine", json!(variant.name)),
+            ("config", json!(variant.config)),
+            ("techniques", json!(variant.techniques)),
+            ("energy_table", json!(variant.ready.energy.name)),
+            ("ratio", ratio),
+        ];
+        own.into_iter().for_each(|(key, of)| value[key] = of);
+        value
+    };
+    let trace = |outcome: &Outcome| {
+        let replayed = variants.iter().zip(&outcome.others);
+        let mut value = match (variants, &outcome.others[..]) {
+            ([variant], [only]) => {
+                let mut value = only.to_json(&variant.ready.energy);
+                value["baseline"] = outcome.plain.to_json(energy);
+                value["ratio"] = ratios(&only.total, &outcome.plain.total);
+                value
+            }
+            _ => outcome.plain.to_json(energy),
+        };
+        if variants.len() > 1 {
+            let of = |(variant, replay): (&Variant, &Replay)| {
+                let ratio = ratios(&replay.total, &outcome.plain.total);
+                beside(variant, replay.to_json(&variant.ready.energy), ratio)
+            };
+            value["machines"] = replayed.map(of).collect();
+        }
         value["trace"] = json!(outcome.path);
         let warnings = outcome.plain.register_warnings(config);
         if !warnings.is_empty() {
             value["warnings"] = json!(warnings);
         }
-        if outcome.technique.is_some() {
-            value["baseline"] = outcome.plain.to_json(energy);
-            value["ratio"] = ratios(&replay.total, &outcome.plain.total);
+        value
+    };
+    // With one other machine its figures are those of the result, and the plain ones are beside them.
+    let mut value = match (variants, &others[..]) {
+        ([variant], [only]) => {
+            let mut value = only.to_json(&variant.ready.energy);
+            value["config"] = json!(variant.config);
+            value["techniques"] = json!(variant.techniques);
+            value["energy_table"] = json!(variant.ready.energy.name);
+            value["baseline"] = plain.to_json(energy);
+            value["ratio"] = ratios(only, &plain);
+            value
         }
-        traces.push(value);
-    }
-    let mut value = shown.to_json(energy);
+        _ => {
+            let mut value = plain.to_json(energy);
+            value["config"] = json!(config.name);
+            value["techniques"] = json!([]);
+            value["energy_table"] = json!(energy.name);
+            value
+        }
+    };
     value["schema"] = json!("warplab-replay/2");
-    value["config"] = json!(config.name);
-    value["techniques"] = json!(techniques);
-    value["energy_table"] = json!(energy.name);
-    if !techniques.is_empty() {
-        value["baseline"] = plain.to_json(energy);
-        value["ratio"] = ratios(&shown, &plain);
+    if variants.len() > 1 {
+        let of = |(variant, stats): (&Variant, &Stats)| {
+            beside(variant, stats.to_json(&variant.ready.energy), ratios(stats, &plain))
+        };
+        value["machines"] = variants.iter().zip(&others).map(of).collect();
     }
-    value["traces"] = Value::Array(traces);
+    value["traces"] = outcomes.iter().map(trace).collect();
     value
 }
 
@@ -313,28 +403,37 @@ fn ratios(with: &Stats, plain: &Stats) -> Value {
     })
 }
 
-fn to_csv(outcomes: &[Outcome], word: &str) -> Result<String, CliError> {
+fn to_csv(outcomes: &[Outcome], variants: &[Variant]) -> Result<String, CliError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let columns = |replay: &Replay| -> Vec<(String, u64)> {
         replay.total.techniques.iter().flat_map(TechniqueStats::columns).collect()
     };
-    // Every trace is replayed with the same techniques.
-    let of_techniques = outcomes.first().and_then(|outcome| outcome.technique.as_ref()).map(columns);
-    let of_techniques: Vec<String> = of_techniques.into_iter().flatten().map(|(name, _)| name).collect();
+    // Every trace is replayed on the same machines.
+    let mut of_techniques: Vec<String> = Vec::new();
+    for (name, _) in outcomes.first().into_iter().flat_map(|outcome| &outcome.others).flat_map(columns) {
+        if !of_techniques.contains(&name) {
+            of_techniques.push(name);
+        }
+    }
     let header = ["trace".to_owned(), "techniques".to_owned()];
     let header = header.into_iter().chain(Stats::csv_header());
     writer.write_record(header.chain(of_techniques.iter().cloned()))?;
     for outcome in outcomes {
-        let mut row = |techniques: &str, replay: &Replay| {
-            let start = [outcome.path.clone(), techniques.to_owned()];
-            let mut of: Vec<String> =
-                columns(replay).into_iter().map(|(_, value)| value.to_string()).collect();
-            of.resize(of_techniques.len(), String::new());
-            writer.write_record(start.into_iter().chain(replay.total.csv_row()).chain(of))
+        let mut row = |machine: &str, replay: &Replay| {
+            let start = [outcome.path.clone(), machine.to_owned()];
+            let own = columns(replay);
+            let value = |name: &String| {
+                own.iter()
+                    .find(|(other, _)| other == name)
+                    .map_or(String::new(), |(_, value)| value.to_string())
+            };
+            writer.write_record(
+                start.into_iter().chain(replay.total.csv_row()).chain(of_techniques.iter().map(value)),
+            )
         };
         row("", &outcome.plain)?;
-        if let Some(technique) = &outcome.technique {
-            row(word, technique)?;
+        for (variant, replay) in variants.iter().zip(&outcome.others) {
+            row(&variant.name, replay)?;
         }
     }
     Ok(String::from_utf8(writer.into_inner()?)?)

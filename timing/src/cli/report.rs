@@ -3,7 +3,7 @@
 use super::error::CliError;
 use super::left_out::LeftOut;
 use super::progress::LateBar;
-use super::shared::{ReplayArguments, words};
+use super::shared::{MachineArguments, ReplayArguments, words};
 use super::unused::{refuse_parameters, without_effect};
 use super::{compare, output};
 use crate::compare as comparison;
@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:\n  timing report matmul.wtrace -o report\n  \
     timing report *.wtrace --tech bow --tech corf --tech bow,corf --config gtx480 -o report\n  \
     timing report *.wtrace --combine bow-wr,regmutex --combine bow,corf++ -o together\n  \
+    timing report *.wtrace --machine \"w5: bow, technique.bow.window=5\" --machine qv100 -o machines\n  \
     timing report *.wtrace -o new --against old/data.json --threshold 2%\n\n\
     Written are DIR/index.html (one page that needs nothing else), DIR/data.json, and for every table and chart \
     DIR/csv/ID.csv and DIR/parquet/ID.parquet, for every chart also DIR/figures/ID.svg and ID.png. A trace that cannot \
@@ -38,6 +39,8 @@ pub(super) struct Arguments {
     /// Techniques to show together beside each alone and the product of these, such as bow-wr,regmutex; may be repeated.
     #[arg(long, value_name = "A,B")]
     combine: Vec<String>,
+    #[command(flatten)]
+    machines: MachineArguments,
     #[command(flatten)]
     replayed: ReplayArguments,
     /// Studies, separated by commas; `none` for none.
@@ -62,6 +65,9 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     without_effect(&replayed.set, &lab.config).iter().for_each(|why| eprintln!("note: {why}"));
     for list in &arguments.combine {
         lab.combine(&words(list), catalogue)?;
+    }
+    for machine in arguments.machines.read(replayed, catalogue)? {
+        lab.add_machine(&machine, catalogue)?;
     }
     let names = if arguments.studies == "none" { Vec::new() } else { studies::choose(&arguments.studies)? };
     let selection = replayed.selection()?;

@@ -8,6 +8,7 @@ use crate::reproduce::{
     self, Cache, Experiment, Figure, PAPERS, Plan, Progress, Recorder, Recording, Workloads, measured, page,
     paper, plan,
 };
+use crate::store::this_program;
 use crate::techniques::Catalogue;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -101,8 +102,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
     };
     let recorder = Recorder::find(arguments.emu.as_deref())?;
     let cache = arguments.cache.clone().map_or_else(Cache::of_user, |folder| Ok(Cache::at(folder)))?;
-    let tools =
-        Tools { arguments, catalogue, workloads, recorder, cache, program: reproduce::this_program()? };
+    let tools = Tools { arguments, catalogue, workloads, recorder, cache, program: this_program()? };
     let mut left_out = 0;
     for job in &jobs {
         left_out += tools.reproduce(job)?;

@@ -3,7 +3,9 @@
 use super::error::CliError;
 use super::unused;
 use crate::config::{Loaded, builtin, load};
+use crate::named::NamedMachine;
 use crate::replay::Selection;
+use crate::techniques::Catalogue;
 use clap::Args;
 
 /// The GPU model, and the launches to replay.
@@ -45,8 +47,8 @@ pub(super) fn words(list: &str) -> Vec<String> {
 /// The techniques of a replay.
 #[derive(Args, Debug)]
 pub(super) struct TechniqueArguments {
-    /// Techniques to switch on, separated by commas; `timing list` shows all.
-    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    /// Techniques to switch on, such as bow,corf; may be repeated for further replays. `timing list` shows all.
+    #[arg(long, value_name = "A,B")]
     pub tech: Vec<String>,
     /// Replays the techniques without limits, as the most that they could gain: `technique.NAME.ideal=true` for each;
     /// `timing list NAME` says what that is.
@@ -55,10 +57,27 @@ pub(super) struct TechniqueArguments {
 }
 
 impl TechniqueArguments {
+    /// The lists of techniques.
+    pub(super) fn lists(&self) -> Vec<Vec<String>> {
+        self.tech.iter().map(|list| words(list)).collect()
+    }
+
+    /// The techniques of the only list, for commands that replay once.
+    pub(super) fn only(&self) -> Result<Vec<String>, CliError> {
+        match &self.tech[..] {
+            [] => Ok(Vec::new()),
+            [list] => Ok(words(list)),
+            [first, second, ..] => Err(CliError(format!(
+                "--tech {first} --tech {second} are two replays, and this command explains one; for both techniques \
+                 together write --tech {first},{second}"
+            ))),
+        }
+    }
+
     /// The configuration for these techniques, with the origin of its values.
     pub(super) fn load(&self, replayed: &ReplayArguments) -> Result<Loaded, CliError> {
         let set = self.overrides(replayed);
-        unused::refuse_parameters(&set, &self.tech)?;
+        unused::refuse_parameters(&set, &self.lists().concat())?;
         let loaded = load(&replayed.config, &set)?;
         unused::without_effect(&set, &loaded.config).iter().for_each(|why| eprintln!("note: {why}"));
         Ok(loaded)
@@ -66,14 +85,47 @@ impl TechniqueArguments {
 
     /// The overrides of the configuration.
     pub(super) fn overrides(&self, replayed: &ReplayArguments) -> Vec<String> {
-        let ideal =
-            self.tech.iter().filter(|_| self.ideal).map(|name| format!("technique.{name}.ideal=true"));
+        let mut named = if self.ideal { self.lists().concat() } else { Vec::new() };
+        named.sort();
+        named.dedup();
+        let ideal = named.iter().map(|name| format!("technique.{name}.ideal=true"));
         replayed.set.iter().cloned().chain(ideal).collect()
     }
 
-    /// The words that name them.
-    pub(super) fn words(&self) -> String {
-        self.tech.join(",") + if self.ideal { " (ideal)" } else { "" }
+    /// The words that name a list of techniques.
+    pub(super) fn words(&self, list: &[String]) -> String {
+        list.join(",") + if self.ideal { " (ideal)" } else { "" }
+    }
+}
+
+/// Machines by name.
+#[derive(Args, Debug)]
+pub(super) struct MachineArguments {
+    /// A machine to replay on as well: a configuration, techniques and key=value, separated by commas, after a name and a
+    /// colon if it is to have one; may be repeated. Without a configuration it is the one of --config and --set.
+    #[arg(long, value_name = "NAME: A, B, KEY=VALUE")]
+    machine: Vec<String>,
+}
+
+impl MachineArguments {
+    /// The machines.
+    ///
+    /// # Errors
+    /// One that is none, or that has a parameter of a technique without the technique.
+    pub(super) fn read(
+        &self,
+        replayed: &ReplayArguments,
+        catalogue: &Catalogue,
+    ) -> Result<Vec<NamedMachine>, CliError> {
+        let read = |text: &String| {
+            let machine = NamedMachine::parse(text, &replayed.config, &[], catalogue)?;
+            unused::refuse_parameters(&machine.set, &machine.tech)
+                .map_err(|CliError(why)| CliError(format!("--machine \"{text}\": {why}")))?;
+            // Values of --set belong to the machine of --config.
+            let set = if machine.config == replayed.config { &replayed.set[..] } else { &[] };
+            Ok(NamedMachine { set: [set, &machine.set].concat(), ..machine })
+        };
+        self.machine.iter().map(read).collect()
     }
 }
 

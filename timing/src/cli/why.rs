@@ -39,11 +39,12 @@ pub(super) fn run(
     catalogue: &Catalogue,
     command: &[String],
 ) -> Result<(), CliError> {
+    let named = arguments.techniques.only()?;
     let loaded = arguments.techniques.load(&arguments.replayed)?;
     let mut provenance =
         Provenance::new(command).on(&loaded, &arguments.techniques.overrides(&arguments.replayed));
     let config = loaded.config;
-    let techniques = catalogue.select(&arguments.techniques.tech, &config)?;
+    let techniques = catalogue.select(&named, &config)?;
     let selection = arguments.replayed.selection()?;
     let to_stdout = output::is_stdout(arguments.json.as_deref());
     output::check(arguments.json.as_deref())?;
@@ -81,7 +82,7 @@ pub(super) fn run(
         let mut value = json!({
             "schema": "warplab-why/1",
             "config": config.name,
-            "techniques": arguments.techniques.tech,
+            "techniques": named,
             "traces": traces,
         });
         left_out.add_to(&mut value);

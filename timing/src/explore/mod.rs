@@ -1,7 +1,7 @@
 //! Exploration: many settings of techniques and machine over the same recordings, and those that no other one beats.
 //!
-//! A [`Space`] lists [`Point`]s, [`explore`] replays every recording at each, and [`marks`] tells the Pareto front of speed,
-//! register-file energy and storage.
+//! A [`Space`] lists [`Point`]s, [`plan`] makes a sweep of them with the plain machine as the baseline, [`explored`] reads scores
+//! from its results, and [`marks`] tells the Pareto front of speed, register-file energy and storage.
 
 mod front;
 mod page;
@@ -10,5 +10,5 @@ mod space;
 
 pub use front::marks;
 pub use page::{page, table};
-pub use run::{Explored, Score, explore};
-pub use space::{Point, Space, Vary};
+pub use run::{Explored, Score, explored, plan};
+pub use space::{Point, Space};

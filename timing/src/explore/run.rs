@@ -1,14 +1,10 @@
-//! Replays of recordings at every point, on all cores.
+//! An exploration as a sweep, and its scores.
 
 use super::Point;
-use crate::config::{GpuConfig, load};
-use crate::replay::{Replay, ReplayOptions, Selection, replay};
-use crate::stats::EnergyTable;
-use crate::techniques::{Catalogue, Techniques};
-use rayon::prelude::*;
+use crate::named::NamedMachine;
+use crate::sweep::{self, Outcome, Plan, Requested, Results};
+use crate::techniques::Catalogue;
 use report::geometric_mean;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use trace_format::reader::Trace;
 
 /// How a point does beside the plain machine: geometric means over the recordings.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,80 +28,72 @@ pub struct Explored {
     pub speeds: Vec<f64>,
 }
 
-/// A machine with techniques, ready to replay.
-struct Machine {
-    config: GpuConfig,
-    energy: EnergyTable,
-    techniques: Techniques,
-}
-
-impl Machine {
-    fn new(name: &str, set: &[String], tech: &[String], catalogue: &Catalogue) -> Result<Machine, String> {
-        let config = load(name, set).map_err(|why| why.to_string())?.config;
-        let energy = EnergyTable::load(&config.energy)?;
-        let techniques = catalogue.select(tech, &config).map_err(|why| why.to_string())?;
-        Ok(Machine { config, energy, techniques })
-    }
-
-    fn replay(&self, trace: &Trace, selection: &Selection) -> Result<Replay, String> {
-        let options = ReplayOptions { threads: 1, selection: selection.clone(), ..ReplayOptions::default() };
-        replay(trace, &self.config, &self.techniques, &options).map_err(|why| why.to_string())
-    }
-}
-
-/// Replays every recording on the plain machine and at each point. Points and recordings are taken by `threads` threads; no
-/// result depends on their number. `progress` is called with the number of replays done, and of how many.
+/// The sweep of the plain machine, which comes first, and of every point.
 ///
 /// # Errors
-/// A point or the machine is not valid; or a recording, with its name, cannot be replayed on the plain machine.
-pub fn explore(
-    (machine, set): (&str, &[String]),
+/// A choice of launches that is no choice; the program or the folder cannot be read.
+pub fn plan(
+    (config, set): (&str, &[String]),
     points: &[Point],
-    traces: &[(String, Trace)],
-    selection: &Selection,
+    requested: Requested<'_>,
     catalogue: &Catalogue,
-    threads: usize,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> Result<Vec<Explored>, String> {
-    let plain = Machine::new(machine, set, &[], catalogue)?;
-    let machines = points
-        .iter()
-        .map(|point| Machine::new(machine, &[set, &point.set].concat(), &point.tech, catalogue))
-        .collect::<Result<Vec<Machine>, String>>()?;
-    let (done, of) = (AtomicUsize::new(0), (machines.len() + 1) * traces.len());
-    // The plain machine comes first; then all recordings of a point, and the next point.
-    let jobs: Vec<(&Machine, &(String, Trace))> = std::iter::once(&plain)
-        .chain(&machines)
-        .flat_map(|machine| traces.iter().map(move |trace| (machine, trace)))
-        .collect();
-    let work = |(machine, (label, trace)): &(&Machine, &(String, Trace))| {
-        let outcome = machine.replay(trace, selection).map_err(|why| format!("{label}: {why}"));
-        progress(done.fetch_add(1, Ordering::Relaxed) + 1, of);
-        outcome.map(|replay| {
-            let energy = machine.energy.register_file_pj(&replay.total);
-            let bits = replay.total.techniques.iter().map(|technique| technique.bits_per_sm).sum::<u64>();
-            (replay.total.counters.cycles as f64, energy, bits)
-        })
+) -> Result<Plan, String> {
+    let point = |label: &str, tech: &[String], own: &[String]| {
+        let machine = NamedMachine {
+            name: label.to_owned(),
+            config: config.to_owned(),
+            tech: tech.to_vec(),
+            set: [set, own].concat(),
+        };
+        sweep::Point::new(label.to_owned(), machine, catalogue)
     };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
-    let pool = pool.map_err(|why| format!("cannot start threads: {why}"))?;
-    let results: Vec<Result<(f64, f64, u64), String>> = pool.install(|| jobs.par_iter().map(work).collect());
-    let mut results = results.into_iter();
-    let base: Vec<(f64, f64, u64)> = results.by_ref().take(traces.len()).collect::<Result<_, _>>()?;
-    Ok(points
-        .iter()
-        .map(|point| {
-            let own: Result<Vec<(f64, f64, u64)>, String> = results.by_ref().take(traces.len()).collect();
-            let over = |of: &Vec<(f64, f64, u64)>| -> Vec<f64> {
-                base.iter().zip(of).map(|(plain, own)| plain.0 / own.0).collect()
-            };
-            let speeds = own.as_ref().map(over).unwrap_or_default();
-            let score = own.map(|own| Score {
-                speed: geometric_mean(speeds.iter().copied()),
-                energy: geometric_mean(base.iter().zip(&own).map(|(plain, own)| own.1 / plain.1)),
-                storage_bits: own.iter().map(|one| one.2).max().unwrap_or(0),
-            });
-            Explored { point: point.clone(), score, speeds }
-        })
-        .collect())
+    let plain = point("plain machine", &[], &[]);
+    let others = points.iter().map(|one| point(&one.label, &one.tech, &one.set));
+    Plan::of(std::iter::once(plain).chain(others).collect(), requested)
+}
+
+/// The scores of the points of an exploration's plan.
+///
+/// # Errors
+/// A recording cannot be replayed on the plain machine.
+pub fn explored(plan: &Plan, points: &[Point], results: &Results) -> Result<Vec<Explored>, String> {
+    let own = |point: usize| -> Result<Vec<Measured>, String> {
+        let of_point = plan.runs.iter().filter(|run| run.point == point);
+        let measured = |run| results.of(plan, run).map(Measured::of);
+        let named = |run: &sweep::PlannedRun, why: &str| format!("{}: {why}", plan.traces[run.trace].label);
+        of_point.map(|run| measured(run).map_err(|why| named(run, why))).collect()
+    };
+    let base = own(0)?;
+    let scored = |(at, point): (usize, &Point)| {
+        let own = own(at + 1);
+        let over = |own: &Vec<Measured>| -> Vec<f64> {
+            base.iter().zip(own).map(|(plain, own)| plain.cycles / own.cycles).collect()
+        };
+        let speeds = own.as_ref().map(over).unwrap_or_default();
+        let score = own.map(|own| Score {
+            speed: geometric_mean(speeds.iter().copied()),
+            energy: geometric_mean(base.iter().zip(&own).map(|(plain, own)| own.energy / plain.energy)),
+            storage_bits: own.iter().map(|one| one.storage_bits).max().unwrap_or(0),
+        });
+        Explored { point: point.clone(), score, speeds }
+    };
+    Ok(points.iter().enumerate().map(scored).collect())
+}
+
+/// What counts of a replay.
+struct Measured {
+    cycles: f64,
+    energy: f64,
+    storage_bits: u64,
+}
+
+impl Measured {
+    fn of(outcome: &Outcome) -> Measured {
+        let number = |key: &str| outcome.total.get(key).copied().unwrap_or(f64::NAN);
+        Measured {
+            cycles: number("cycles"),
+            energy: number(sweep::RF_ENERGY),
+            storage_bits: outcome.storage_bits,
+        }
+    }
 }

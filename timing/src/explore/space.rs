@@ -1,37 +1,8 @@
 //! The settings to explore: combinations of techniques, each with every combination of the values that vary.
 
 use crate::config::load;
+use crate::sweep::Vary;
 use crate::techniques::Catalogue;
-
-/// A key of the configuration that takes several values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Vary {
-    /// The key, such as `technique.bow.window`.
-    pub key: String,
-    /// Its values.
-    pub values: Vec<String>,
-}
-
-impl Vary {
-    /// Reads `KEY=V1,V2,…`.
-    ///
-    /// # Errors
-    /// There is no key, or no value.
-    pub fn parse(text: &str) -> Result<Vary, String> {
-        let wrong = || format!("`{text}` is not KEY=VALUE,VALUE,…");
-        let (key, values) = text.split_once('=').ok_or_else(wrong)?;
-        let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
-        if key.trim().is_empty() || values.iter().any(String::is_empty) {
-            return Err(wrong());
-        }
-        Ok(Vary { key: key.trim().to_owned(), values })
-    }
-
-    /// The technique whose parameter it is, if it is one's.
-    fn technique(&self) -> Option<&str> {
-        self.key.strip_prefix("technique.")?.split('.').next()
-    }
-}
 
 /// What is explored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -26,7 +26,7 @@ fn components(lab: &Lab, workloads: &[Workload]) -> Vec<&'static str> {
     let mut all: Vec<(&'static str, bool)> = Vec::new();
     for workload in workloads {
         for m in 0..lab.variants.len() {
-            for (name, pj) in lab.energy.apply(workload.on(m)) {
+            for (name, pj) in lab.energy_of(m).apply(workload.on(m)) {
                 match all.iter_mut().find(|(known, _)| *known == name) {
                     Some((_, used)) => *used |= pj > 0.0,
                     None => all.push((name, pj > 0.0)),
@@ -40,7 +40,7 @@ fn components(lab: &Lab, workloads: &[Workload]) -> Vec<&'static str> {
 /// Energy of a component in a variant, in pJ; 0 where the table does not price it.
 #[must_use]
 pub fn part(lab: &Lab, workload: &Workload, m: usize, name: &str) -> f64 {
-    let parts = lab.energy.apply(workload.on(m));
+    let parts = lab.energy_of(m).apply(workload.on(m));
     parts.iter().find(|(part, _)| *part == name).map_or(0.0, |(_, pj)| *pj)
 }
 

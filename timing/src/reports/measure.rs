@@ -2,9 +2,10 @@
 
 use super::waits::Waits;
 use super::words::ratio;
-use crate::config::{Loaded, load};
+use crate::config::{GpuConfig, Loaded, load};
 use crate::engine::Progress;
 use crate::error::ReplayError;
+use crate::named::NamedMachine;
 use crate::observe::ViewOptions;
 use crate::replay::{Replay, ReplayOptions, Selection, replay};
 use crate::stats::{EnergyTable, Stats};
@@ -22,22 +23,26 @@ pub struct Variant {
     /// Its techniques as words of `--tech`; none for the baseline.
     pub words: Vec<String>,
     techniques: Techniques,
+    /// Another machine than that of the lab, with its configuration and energy table.
+    machine: Option<(NamedMachine, Box<(GpuConfig, EnergyTable)>)>,
 }
 
 impl Variant {
-    fn new(
-        words: &[String],
-        config: &crate::config::GpuConfig,
-        catalogue: &Catalogue,
-    ) -> Result<Variant, String> {
+    fn new(words: &[String], config: &GpuConfig, catalogue: &Catalogue) -> Result<Variant, String> {
         let techniques = catalogue.select(words, config).map_err(|why| why.to_string())?;
-        Ok(Variant { label: words.join("+"), words: words.to_vec(), techniques })
+        Ok(Variant { label: words.join("+"), words: words.to_vec(), techniques, machine: None })
     }
 
-    /// Its techniques as `--tech` takes them.
+    /// Its techniques as `--tech` takes them; of another machine, that machine as `--machine` takes it.
     #[must_use]
     pub fn tech(&self) -> String {
-        self.words.join(",")
+        match &self.machine {
+            None => self.words.join(","),
+            Some((machine, _)) => {
+                let items = std::iter::once(&machine.config).chain(&machine.tech).chain(&machine.set);
+                items.map(String::as_str).collect::<Vec<_>>().join(", ")
+            }
+        }
     }
 
     /// Declarations of its techniques.
@@ -73,7 +78,7 @@ pub struct Lab {
     /// The configuration, with the origin of its values.
     pub loaded: Loaded,
     /// The configuration.
-    pub config: crate::config::GpuConfig,
+    pub config: GpuConfig,
     /// Its energy table.
     pub energy: EnergyTable,
     /// The variants.
@@ -97,8 +102,12 @@ impl Lab {
         let config = loaded.config.clone();
         let energy = EnergyTable::load(&config.energy)?;
         energy.check(catalogue.infos())?;
-        let mut variants =
-            vec![Variant { label: "baseline".into(), words: Vec::new(), techniques: Vec::new() }];
+        let mut variants = vec![Variant {
+            label: "baseline".into(),
+            words: Vec::new(),
+            techniques: Vec::new(),
+            machine: None,
+        }];
         for words in techniques.iter().filter(|words| !words.is_empty()) {
             let variant = Variant::new(words, &config, catalogue)?;
             if variants.iter().any(|known| known.label == variant.label) {
@@ -107,6 +116,30 @@ impl Lab {
             variants.push(variant);
         }
         Ok(Lab { loaded, config, energy, variants, combinations: Vec::new() })
+    }
+
+    /// Adds a machine as a variant.
+    ///
+    /// # Errors
+    /// The machine is refused, or its name is taken.
+    pub fn add_machine(&mut self, machine: &NamedMachine, catalogue: &Catalogue) -> Result<(), String> {
+        if self.variants.iter().any(|known| known.label == machine.name) {
+            return Err(format!("the machine {} is given twice, or its name is taken", machine.name));
+        }
+        let ready = machine.ready(catalogue)?;
+        self.variants.push(Variant {
+            label: machine.name.clone(),
+            words: machine.tech.clone(),
+            techniques: ready.techniques,
+            machine: Some((machine.clone(), Box::new((ready.loaded.config, ready.energy)))),
+        });
+        Ok(())
+    }
+
+    /// The energy table of a variant.
+    #[must_use]
+    pub fn energy_of(&self, variant: usize) -> &EnergyTable {
+        self.variants[variant].machine.as_ref().map_or(&self.energy, |(_, own)| &own.1)
     }
 
     /// Adds a combination of techniques, and the variants that it compares.
@@ -140,7 +173,7 @@ impl Lab {
         Ok(self.variants.len() - 1)
     }
 
-    /// Energy of the register file and of the structures that techniques add, in pJ.
+    /// Energy of the register file and of the structures that techniques add, on the lab's machine, in pJ.
     #[must_use]
     pub fn rf_energy_pj(&self, stats: &Stats) -> f64 {
         self.energy.register_file_pj(stats)
@@ -161,8 +194,8 @@ impl Lab {
         let launches = selection.of(&trace).map_err(|why| (&self.variants[0], ReplayError::Refused(why)))?;
         let mut replays = Vec::new();
         let mut waits = Vec::new();
-        for variant in &self.variants {
-            let watched = how.waits && variant.words.is_empty();
+        for (at, variant) in self.variants.iter().enumerate() {
+            let watched = how.waits && at == 0;
             let on = |launch: usize, launches: usize, p: Progress| progress(variant, launch, launches, p);
             let view = ViewOptions {
                 window: watched.then_some(0..u64::MAX),
@@ -177,8 +210,9 @@ impl Lab {
                 view,
                 ..ReplayOptions::default()
             };
+            let config = variant.machine.as_ref().map_or(&self.config, |(_, own)| &own.0);
             let mut done =
-                replay(&trace, &self.config, &variant.techniques, &options).map_err(|why| (variant, why))?;
+                replay(&trace, config, &variant.techniques, &options).map_err(|why| (variant, why))?;
             if watched {
                 waits = Waits::by_kernel(&trace, &done);
                 done.launches.iter_mut().for_each(|launch| launch.recordings.clear());
@@ -232,7 +266,7 @@ impl Workload {
     /// Register-file energy relative to the baseline, including the cost of the technique.
     #[must_use]
     pub fn rf_energy(&self, lab: &Lab, variant: usize) -> f64 {
-        lab.rf_energy_pj(self.on(variant)) / lab.rf_energy_pj(self.plain())
+        lab.energy_of(variant).register_file_pj(self.on(variant)) / lab.rf_energy_pj(self.plain())
     }
 }
 

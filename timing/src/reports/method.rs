@@ -59,8 +59,11 @@ pub fn variants(lab: &Lab, title: &str) -> Table {
         let join = |of: &dyn Fn(&crate::techniques::TechniqueInfo) -> &'static str| {
             rows.iter().map(|row| of(row)).collect::<Vec<_>>().join("; ")
         };
-        let what =
-            if rows.is_empty() { "the configuration as it is".into() } else { join(&|row| row.summary) };
+        let what = if rows.is_empty() {
+            "the configuration without techniques".into()
+        } else {
+            join(&|row| row.summary)
+        };
         table.push(report::cells![&variant.label, variant.tech(), what, join(&|row| row.paper)]);
     }
     table

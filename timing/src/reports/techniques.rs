@@ -115,7 +115,7 @@ pub fn counters(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
                 c.rf_reads,
                 c.rf_writes,
                 c.rf_bank_conflict_cycles,
-                lab.rf_energy_pj(stats) / 1e6,
+                lab.energy_of(m).register_file_pj(stats) / 1e6,
                 workload.rf_energy(lab, m),
             ]);
         }

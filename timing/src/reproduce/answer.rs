@@ -1,15 +1,10 @@
 //! Answers: numbers by key, of a whole recording and of each of its kernels.
 
-use crate::compare::{Leaf, flatten};
+use crate::numbers::{Numbers, flat, of_stats};
 use crate::replay::Replay;
-use crate::stats::{EnergyTable, LATENCIES, Stats};
+use crate::stats::EnergyTable;
 use crate::studies::StudyResult;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use std::collections::BTreeMap;
-
-/// Numbers by key.
-pub type Numbers = BTreeMap<String, f64>;
 
 /// What a study or a replay found in one recording.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -59,41 +54,5 @@ impl Answer {
             }
         }
         Answer { total: of_stats(&replay.total, energy), kernels, courses: Vec::new() }
-    }
-}
-
-/// The numbers of statistics, and of each latency distribution also the sum, `total_cycles`.
-fn of_stats(stats: &Stats, energy: &EnergyTable) -> Numbers {
-    let mut numbers = flat(&stats.to_json(energy));
-    let sum = |name: &str, numbers: &Numbers| {
-        let key = |what: &str| numbers.get(&format!("latency.{name}.{what}")).copied().unwrap_or(0.0);
-        key("samples") * key("mean_cycles")
-    };
-    for name in LATENCIES.iter().map(|row| row.name) {
-        let total = sum(name, &numbers);
-        numbers.insert(format!("latency.{name}.total_cycles"), total);
-    }
-    numbers
-}
-
-/// The numbers of a JSON object, by dotted path.
-fn flat(value: &Value) -> Numbers {
-    let number = |(path, leaf): (String, Leaf)| match leaf {
-        Leaf::Number(number) => Some((path.replace(" / ", "."), number)),
-        Leaf::Text(_) | Leaf::Missing => None,
-    };
-    flatten(value).into_iter().filter_map(number).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn numbers_have_dotted_paths_and_texts_are_left_out() {
-        let numbers = flat(&json!({"cycles": 3, "stalls": {"issued": 2}, "kernel": "k", "none": null}));
-        let expected = [("cycles", 3.0), ("stalls.issued", 2.0)];
-        assert_eq!(numbers, expected.map(|(key, number)| (key.to_owned(), number)).into());
     }
 }

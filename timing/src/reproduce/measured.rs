@@ -1,10 +1,10 @@
 //! A figure's values: ours beside the paper's, by program or kernel, and their means.
 
-use super::answer::Numbers;
 use super::experiment::{By, Experiment, Figure, Form, MEAN, Program, Relation, Replayed, Series};
 use super::question::{questions, recording};
 use super::work::Answers;
 use super::workloads::Recording;
+use crate::numbers::Numbers;
 
 /// A figure as measured.
 #[derive(Clone, Debug)]

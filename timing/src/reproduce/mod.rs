@@ -19,7 +19,8 @@ mod recorder;
 mod work;
 mod workloads;
 
-pub use answer::{Answer, Numbers};
+pub use crate::numbers::Numbers;
+pub use answer::Answer;
 pub use builtin::{PAPERS, paper};
 pub use cache::Cache;
 pub use experiment::{By, Experiment, Figure, Form, Paper, Program, Relation, Replayed, Series, Unit};
@@ -29,14 +30,3 @@ pub use question::{Question, questions};
 pub use recorder::Recorder;
 pub use work::{Answers, Plan, Progress, Task, plan, run};
 pub use workloads::{Recording, Workload, Workloads};
-
-/// Content of this program, as a key: answers that it kept hold for no other.
-///
-/// # Errors
-/// The program's file cannot be read.
-pub fn this_program() -> Result<String, String> {
-    let path =
-        std::env::current_exe().map_err(|why| format!("the path of this program is unknown: {why}"))?;
-    let content = std::fs::read(&path).map_err(|why| format!("{}: {why}", path.display()))?;
-    Ok(cache::Key::default().with(&content).text())
-}

@@ -1,10 +1,10 @@
 //! Questions that figures ask of recordings.
 
-use super::cache::Key;
 use super::experiment::{Experiment, Figure, Program, Relation, Series};
 use super::workloads::Recording;
 use crate::config::load;
 use crate::stats::EnergyTable;
+use crate::store::Key;
 use crate::studies;
 
 /// A question of one recording.

@@ -1,7 +1,7 @@
 //! The emulator's command line, which records workloads.
 
-use super::cache::Key;
 use super::workloads::{Recording, Workloads};
+use crate::store::Key;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

@@ -1,14 +1,16 @@
 //! The work of a reproduction: a task per recording, on all cores, that goes on where an earlier run stopped.
 
 use super::answer::Answer;
-use super::cache::{Cache, Key};
+use super::cache::Cache;
 use super::experiment::{Experiment, Figure};
 use super::question::{Question, questions, recording};
 use super::recorder::Recorder;
 use super::workloads::{Recording, Workloads};
 use crate::config::load;
+use crate::pool;
 use crate::replay::{ReplayOptions, replay};
 use crate::stats::EnergyTable;
+use crate::store::Key;
 use crate::studies::{self, Input, Options};
 use crate::techniques::Catalogue;
 use std::collections::BTreeMap;
@@ -116,10 +118,8 @@ pub fn plan(experiment: &Experiment, figures: &[&Figure], defaults: &Recording) 
 
 /// Works through the tasks. What fails is in the answers, and the rest goes on.
 pub fn run(plan: &Plan<'_>, progress: &(dyn Fn(Progress<'_>) + Sync)) -> Answers {
-    let workers = plan.threads.min(plan.tasks.len()).max(1);
-    let inner = (plan.threads / workers).max(1);
     let of = plan.tasks.iter().map(|task| task.questions.len()).sum();
-    let (next, done, kept) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    let (done, kept) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let answers = Mutex::new(BTreeMap::new());
     let tell = |now: &str| {
         progress(Progress {
@@ -129,37 +129,31 @@ pub fn run(plan: &Plan<'_>, progress: &(dyn Fn(Progress<'_>) + Sync)) -> Answers
             now,
         });
     };
-    let work = || {
-        while let Some(task) = plan.tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let mut found: BTreeMap<Question, Result<Answer, String>> = BTreeMap::new();
-            let mut answered = |question: &Question, answer, was_kept| {
-                done.fetch_add(1, Ordering::Relaxed);
-                kept.fetch_add(usize::from(was_kept), Ordering::Relaxed);
-                found.insert(question.clone(), answer);
-            };
-            let name = &task.recording.workload;
-            let outcome = one(plan, task, inner, &mut answered, &|what| tell(&format!("{name}: {what}")));
-            if let Err(why) = outcome {
-                for question in &task.questions {
-                    if !found.contains_key(question) {
-                        done.fetch_add(1, Ordering::Relaxed);
-                        found.insert(question.clone(), Err(why.clone()));
-                    }
+    let work = |position: usize, threads: usize| {
+        let task: &Task = &plan.tasks[position];
+        let mut found: BTreeMap<Question, Result<Answer, String>> = BTreeMap::new();
+        let mut answered = |question: &Question, answer, was_kept| {
+            done.fetch_add(1, Ordering::Relaxed);
+            kept.fetch_add(usize::from(was_kept), Ordering::Relaxed);
+            found.insert(question.clone(), answer);
+        };
+        let name = &task.recording.workload;
+        let outcome = one(plan, task, threads, &mut answered, &|what| tell(&format!("{name}: {what}")));
+        if let Err(why) = outcome {
+            for question in &task.questions {
+                if !found.contains_key(question) {
+                    done.fetch_add(1, Ordering::Relaxed);
+                    found.insert(question.clone(), Err(why.clone()));
                 }
             }
-            let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-            answers
-                .extend(found.into_iter().map(|(asked, answer)| ((task.recording.clone(), asked), answer)));
-            drop(answers);
-            tell("");
         }
+        let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.extend(found.into_iter().map(|(asked, answer)| ((task.recording.clone(), asked), answer)));
+        drop(answers);
+        tell("");
+        true
     };
-    std::thread::scope(|scope| {
-        for _ in 1..workers {
-            scope.spawn(work);
-        }
-        work();
-    });
+    pool::each(plan.threads, plan.tasks.len(), &work);
     Answers { answers: answers.into_inner().unwrap_or_else(PoisonError::into_inner) }
 }
 

@@ -1,6 +1,6 @@
 //! The workloads that stand for papers' programs: launch manifests with their PTX, in folders.
 
-use super::cache::Key;
+use crate::store::Key;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

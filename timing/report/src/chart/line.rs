@@ -64,12 +64,14 @@ pub struct LineChart {
     lines: Vec<Line>,
     from_zero: bool,
     reference: Option<f64>,
+    ticks_at_points: bool,
 }
 
 impl LineChart {
     /// An empty chart with its horizontal and vertical axis.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
-        Self { meta: Meta::new(title), x, y, lines: Vec::new(), from_zero: false, reference: None }
+        let meta = Meta::new(title);
+        Self { meta, x, y, lines: Vec::new(), from_zero: false, reference: None, ticks_at_points: false }
     }
 
     meta_builders!();
@@ -92,6 +94,14 @@ impl LineChart {
     #[must_use]
     pub fn reference(mut self, y: f64) -> Self {
         self.reference = Some(y).filter(|v| v.is_finite());
+        self
+    }
+
+    /// Labels the horizontal axis at the points if they are few, instead of at round numbers: a swept parameter has no values
+    /// in between. On a logarithmic axis that is always so.
+    #[must_use]
+    pub fn ticks_at_points(mut self) -> Self {
+        self.ticks_at_points = true;
         self
     }
 
@@ -189,13 +199,14 @@ impl LineChart {
         svg
     }
 
-    /// The few positions of a sweep on a logarithmic axis, which then are its ticks.
+    /// The few positions of a sweep, which then are the ticks of its axis.
     fn sweep_stops(&self) -> Option<Vec<f64>> {
         let shown = self.lines.iter().flat_map(|line| line.points.iter().map(|p| p.0));
         let mut stops: Vec<_> = shown.filter(|&x| self.x.shows(x)).collect();
         stops.sort_by(f64::total_cmp);
         stops.dedup();
-        (self.x.is_logarithmic() && (2..=12).contains(&stops.len())).then_some(stops)
+        ((self.x.is_logarithmic() || self.ticks_at_points) && (2..=12).contains(&stops.len()))
+            .then_some(stops)
     }
 
     /// The horizontal axis ends where the data end instead of at the next round number.

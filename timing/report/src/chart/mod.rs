@@ -6,6 +6,7 @@
 mod bar;
 mod common;
 mod frame;
+mod heat;
 mod histogram;
 mod line;
 mod mean;
@@ -14,6 +15,7 @@ mod stacked;
 
 pub use bar::BarChart;
 pub use common::Series;
+pub use heat::HeatChart;
 pub use histogram::Histogram;
 pub use line::{Line, LineChart};
 pub use mean::{Mean, arithmetic_mean, geometric_mean};
@@ -38,6 +40,8 @@ pub enum Chart {
     Histogram(Histogram),
     /// Points over two numeric axes.
     Scatter(ScatterChart),
+    /// Coloured cells in rows and columns.
+    Heat(HeatChart),
 }
 
 macro_rules! each {
@@ -48,6 +52,7 @@ macro_rules! each {
             Chart::Line($inner) => $body,
             Chart::Histogram($inner) => $body,
             Chart::Scatter($inner) => $body,
+            Chart::Heat($inner) => $body,
         }
     };
 }
@@ -109,6 +114,7 @@ impl Chart {
             Self::Line(_) => "line",
             Self::Histogram(_) => "histogram",
             Self::Scatter(_) => "scatter",
+            Self::Heat(_) => "heat",
         }
     }
 }
@@ -122,4 +128,6 @@ macro_rules! chart_from {
         }
     )*};
 }
-chart_from!(Bar: BarChart, Stacked: StackedChart, Line: LineChart, Histogram: Histogram, Scatter: ScatterChart);
+chart_from!(
+    Bar: BarChart, Stacked: StackedChart, Line: LineChart, Histogram: Histogram, Scatter: ScatterChart, Heat: HeatChart
+);

@@ -1,0 +1,153 @@
+//! Slurm's commands, and what they print.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+/// Largest array if Slurm does not say: its default.
+const ARRAY: usize = 1001;
+
+/// The tasks of Slurm's queue, by the name of their array.
+pub(super) type Queue = BTreeMap<String, Waiting>;
+
+/// Tasks of an array that have not ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Waiting {
+    /// All of them.
+    pub tasks: BTreeSet<usize>,
+    /// Number of the array's job.
+    pub job: Option<u64>,
+    /// Those that run.
+    pub running: usize,
+    /// Why the others wait, as Slurm says it.
+    pub reason: String,
+}
+
+/// Runs a command of Slurm and returns what it printed.
+fn ask(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program).args(arguments).output();
+    let output =
+        output.map_err(|why| format!("cannot run {program}: {why}; are Slurm's commands installed?"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+    Err(format!("{program}: {said}"))
+}
+
+/// Submits a script; the number of its job.
+pub(super) fn submit(script: &Path) -> Result<u64, String> {
+    let printed = ask("sbatch", &["--parsable", &script.display().to_string()])?;
+    let number = printed.trim().split(';').next().and_then(|word| word.parse().ok());
+    number.ok_or_else(|| format!("sbatch printed no job number: {}", printed.trim()))
+}
+
+/// The tasks in the queue, of arrays with these names.
+pub(super) fn queue(names: &[String]) -> Result<Queue, String> {
+    if names.is_empty() {
+        return Ok(Queue::new());
+    }
+    let names = format!("--name={}", names.join(","));
+    Ok(waiting(&ask("squeue", &["--noheader", "--array", "--format=%j|%K|%T|%F|%r", &names])?))
+}
+
+fn waiting(printed: &str) -> Queue {
+    let mut queue = Queue::new();
+    for line in printed.lines() {
+        let mut words = line.splitn(5, '|').map(str::trim);
+        let (Some(name), Some(task), Some(state)) = (words.next(), words.next(), words.next()) else {
+            continue;
+        };
+        let Ok(task) = task.parse() else { continue };
+        let array = queue.entry(name.to_owned()).or_default();
+        array.tasks.insert(task);
+        array.job = words.next().and_then(|job| job.parse().ok());
+        match state {
+            "PENDING" => array.reason = words.next().unwrap_or_default().to_owned(),
+            _ => array.running += 1,
+        }
+    }
+    queue
+}
+
+/// The largest number of tasks of an array.
+pub(super) fn most_tasks() -> usize {
+    let printed = ask("scontrol", &["show", "config"]).unwrap_or_default();
+    let value = printed.lines().find_map(|line| line.trim().strip_prefix("MaxArraySize")?.split('=').nth(1));
+    value.and_then(|value| value.trim().parse::<usize>().ok()).unwrap_or(ARRAY).saturating_sub(1).max(1)
+}
+
+/// How the tasks of a job ended, as accounting says, or else the controller for as long as it remembers.
+pub(super) fn ends(job: u64) -> BTreeMap<usize, String> {
+    let number = job.to_string();
+    let asked = ["--noheader", "--parsable2", "--allocations", "--format=JobID,State", "--jobs", &number];
+    let accounted = ask("sacct", &asked).map(|printed| accounted(&printed)).unwrap_or_default();
+    if !accounted.is_empty() {
+        return accounted;
+    }
+    ask("scontrol", &["--oneliner", "show", "job", &number])
+        .map(|printed| shown(&printed))
+        .unwrap_or_default()
+}
+
+/// States by task from lines such as `17_4|FAILED` and `17_[5-9]|CANCELLED by 0`.
+fn accounted(printed: &str) -> BTreeMap<usize, String> {
+    let mut states = BTreeMap::new();
+    for line in printed.lines() {
+        let Some((job, state)) = line.split_once('|') else { continue };
+        let Some((_, tasks)) = job.split_once('_') else { continue };
+        let state = state.split(' ').next().unwrap_or_default();
+        states.extend(tasks_of(tasks.trim_matches(['[', ']'])).map(|task| (task, state.to_owned())));
+    }
+    states
+}
+
+/// States by task from lines such as `JobId=18 ArrayJobId=17 ArrayTaskId=4 … JobState=FAILED …`.
+fn shown(printed: &str) -> BTreeMap<usize, String> {
+    let mut states = BTreeMap::new();
+    for line in printed.lines() {
+        let of = |key: &str| line.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+        if let (Some(tasks), Some(state)) = (of("ArrayTaskId"), of("JobState")) {
+            states.extend(tasks_of(tasks).map(|task| (task, state.to_owned())));
+        }
+    }
+    states
+}
+
+/// The tasks of a list such as `1,5-9%4`.
+fn tasks_of(list: &str) -> impl Iterator<Item = usize> + '_ {
+    let list = list.split('%').next().unwrap_or_default();
+    list.split(',').filter_map(|item| warplab_host::numbers::range(item)).flat_map(|(first, last)| {
+        let last = last.min(first + 10_000_000);
+        first as usize..=last as usize
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_queue_is_read_by_array() {
+        let queue = waiting(
+            "a-1|0|RUNNING|5|None\na-1|1|PENDING|5|Resources\nb|N/A|RUNNING|6|None\na-2|7|COMPLETING|7|None\n",
+        );
+        assert_eq!(queue.len(), 2);
+        let expected = Waiting { tasks: [0, 1].into(), job: Some(5), running: 1, reason: "Resources".into() };
+        assert_eq!(queue["a-1"], expected);
+        assert_eq!(queue["a-2"].running, 1);
+    }
+
+    #[test]
+    fn ends_are_read_from_both_sources() {
+        let states = accounted("17_0|COMPLETED\n17_1|CANCELLED by 0\n17_[2-4]|PREEMPTED\n17|x\n");
+        assert_eq!(states.len(), 5);
+        assert_eq!((states[&1].as_str(), states[&4].as_str()), ("CANCELLED", "PREEMPTED"));
+        let states = shown(
+            "JobId=18 ArrayJobId=17 ArrayTaskId=4 JobName=x JobState=NODE_FAIL Reason=y\n\
+             JobId=17 ArrayJobId=17 ArrayTaskId=5-6,9%2 JobName=x JobState=CANCELLED Reason=y\n",
+        );
+        assert_eq!(states.keys().copied().collect::<Vec<_>>(), [4, 5, 6, 9]);
+        assert_eq!((states[&4].as_str(), states[&9].as_str()), ("NODE_FAIL", "CANCELLED"));
+    }
+}

@@ -1,0 +1,241 @@
+//! `timing sweep --slurm` on a real Slurm: munged, slurmctld and slurmd of this machine, started for the test. The daemons
+//! come from Debian's packages slurmctld, slurmd, slurm-client and munge, and need root.
+
+mod common;
+
+use common::{Item, Launch, text};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+use test_kit::{Tool, Watchdog, end_of, skipped};
+
+const TIMING: &str = env!("CARGO_BIN_EXE_timing");
+const RUNS: usize = 500;
+
+/// A cluster of one node, which ends with the test.
+struct Cluster {
+    folder: PathBuf,
+    controller: Child,
+    node: Child,
+}
+
+impl Cluster {
+    /// Starts the daemons; none if they are not installed or may not run.
+    fn start(folder: &Path) -> Option<Cluster> {
+        let found = |program: &str| {
+            let find = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+            find.is_ok_and(|output| output.status.success())
+        };
+        let root = Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n");
+        if !root || !["munged", "slurmctld", "slurmd", "sbatch", "squeue"].into_iter().all(found) {
+            return None;
+        }
+        for name in ["state", "spool", "log"] {
+            std::fs::create_dir_all(folder.join(name)).expect("made");
+        }
+        configure(folder);
+        let munged = Command::new("munged").args(munge_options(folder)).output().expect("munged starts");
+        assert!(munged.status.success(), "munged: {}", text(&munged));
+        let controller = daemon(folder, "slurmctld", &["-D"]);
+        let node = daemon(folder, "slurmd", &["-D", "-N", "node"]);
+        let cluster = Cluster { folder: folder.to_owned(), controller, node };
+        cluster
+            .wait("the node is idle", || text(&cluster.slurm("sinfo", &["-h", "-o", "%t"])).contains("idle"));
+        Some(cluster)
+    }
+
+    /// Runs a command of Slurm, or this project's, on the cluster.
+    fn slurm(&self, program: &str, arguments: &[&str]) -> Output {
+        let mut command = Command::new(program);
+        command.args(arguments).env("SLURM_CONF", self.folder.join("slurm.conf"));
+        command.output().unwrap_or_else(|why| panic!("{program}: {why}"))
+    }
+
+    /// Waits until something holds; a watchdog ends the test if it never does.
+    fn wait(&self, what: &str, holds: impl Fn() -> bool) {
+        let _watchdog = Watchdog::over(what);
+        while !holds() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Kills the node's daemon and its jobs, and starts it again.
+    fn kill_node(&mut self) {
+        self.node.kill().expect("killed");
+        self.node.wait().expect("ended");
+        let conf = self.folder.join("slurm.conf").display().to_string();
+        for process in std::fs::read_dir("/proc").expect("processes").flatten() {
+            let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+            let environment = String::from_utf8_lossy(&environment);
+            let is_job = environment.contains("SLURM_JOB_ID=") && environment.contains(&conf);
+            if is_job {
+                Command::new("kill").arg("-9").arg(process.file_name()).output().expect("kill starts");
+            }
+        }
+        self.node = daemon(&self.folder, "slurmd", &["-D", "-N", "node"]);
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for child in [&mut self.node, &mut self.controller] {
+            // The test has its own result.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let pid = std::fs::read_to_string(self.folder.join("munged.pid")).unwrap_or_default();
+        let _ = Command::new("kill").arg(pid.trim()).output();
+    }
+}
+
+fn munge_options(folder: &Path) -> Vec<String> {
+    let key = folder.join("munge.key");
+    std::fs::write(&key, [7; 1024]).expect("written");
+    Command::new("chmod").arg("600").arg(&key).output().expect("chmod starts");
+    let option = |name: &str, file: &str| format!("--{name}={}", folder.join(file).display());
+    vec![
+        option("key-file", "munge.key"),
+        option("socket", "munge.sock"),
+        option("pid-file", "munged.pid"),
+        option("log-file", "log/munged"),
+        option("seed-file", "munge.seed"),
+        "--force".into(),
+    ]
+}
+
+fn daemon(folder: &Path, program: &str, arguments: &[&str]) -> Child {
+    let log = std::fs::File::create(folder.join("log").join(format!("{program}.out"))).expect("a log");
+    let mut command = Command::new(program);
+    command.args(arguments).env("SLURM_CONF", folder.join("slurm.conf"));
+    command.stdout(log.try_clone().expect("a log")).stderr(log);
+    command.spawn().unwrap_or_else(|why| panic!("{program}: {why}"))
+}
+
+/// A cluster of one node with more cores than the machine has, so that jobs run side by side.
+fn configure(folder: &Path) {
+    let ports = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+    let [controller, node] = ports.map(|port| port.local_addr().expect("an address").port());
+    let host = Command::new("hostname").arg("-s").output().expect("hostname starts").stdout;
+    let host = String::from_utf8_lossy(&host).trim().to_owned();
+    let at = folder.display();
+    let configuration = format!(
+        "ClusterName=test\nSlurmctldHost={host}(127.0.0.1)\nSlurmUser=root\nSlurmdUser=root\n\
+         AuthType=auth/munge\nAuthInfo=socket={at}/munge.sock\nCredType=cred/munge\n\
+         SlurmctldPort={controller}\nSlurmdPort={node}\nStateSaveLocation={at}/state\nSlurmdSpoolDir={at}/spool\n\
+         SlurmctldPidFile={at}/slurmctld.pid\nSlurmdPidFile={at}/slurmd.pid\n\
+         SlurmctldLogFile={at}/log/slurmctld\nSlurmdLogFile={at}/log/slurmd\n\
+         ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nMpiDefault=none\nReturnToService=2\n\
+         SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\nSlurmdParameters=config_overrides\n\
+         SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,sched_interval=1\n\
+         NodeName=node NodeHostname={host} NodeAddr=127.0.0.1 CPUs=4 RealMemory=500\n\
+         PartitionName=main Nodes=node Default=YES State=UP\n"
+    );
+    std::fs::write(folder.join("slurm.conf"), configuration).expect("written");
+    let cgroup = format!("CgroupPlugin=cgroup/v1\nCgroupMountpoint={at}/cgroup\n");
+    std::fs::write(folder.join("cgroup.conf"), cgroup).expect("written");
+}
+
+/// A small trace at 500 points.
+fn sweep<'a>(folder: &Path, more: &[&'a str]) -> Vec<String> {
+    let trace = folder.join("a.wtrace").display().to_string();
+    let base = [
+        "sweep",
+        &trace,
+        "--config",
+        "gtx480",
+        "--vary",
+        "l2.latency_cycles=101..600",
+        "--metrics",
+        "^cycles$",
+    ];
+    base.iter().chain(more).map(|word| (*word).to_owned()).collect()
+}
+
+fn results(out: &Path) -> usize {
+    let entries = std::fs::read_dir(out.join("runs")).into_iter().flatten().flatten();
+    entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "json")).count()
+}
+
+/// 500 runs through a killed node, a cancelled array and a full disk: nothing is lost and nothing is there twice.
+#[test]
+fn nothing_is_lost_on_a_cluster_that_fails() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = folder.path();
+    let Some(mut cluster) = Cluster::start(&at.join("slurm")) else {
+        return skipped(Tool::Slurm, "no slurmctld, slurmd and munged, or no root to run them");
+    };
+    let launch = Item::Launch(Launch { kernel: 0, stream: 0, blocks: 2, threads: 32 });
+    common::record(&at.join("a.wtrace"), &[common::mixed("mixed")], &[launch]);
+    // What it has to be: the same sweep on this machine.
+    let whole = at.join("whole").display().to_string();
+    let here = Command::new(TIMING).args(sweep(at, &["-o", &whole])).output().expect("timing starts");
+    assert!(here.status.success(), "{}", text(&here));
+    assert_eq!(results(&at.join("whole")), RUNS);
+
+    let disk = at.join("disk");
+    std::fs::create_dir(&disk).expect("made");
+    let mount = |options: &str| {
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&disk).output();
+        mount.is_ok_and(|output| output.status.success())
+    };
+    let mounted = mount("size=2m");
+    let out = disk.join("out");
+    let shown = out.display().to_string();
+    let slurm = "partition=main,runs_per_job=10,poll_seconds=1,retries=2";
+    let arguments = sweep(at, &["-o", &shown, "--slurm", slurm]);
+    let begin = || {
+        let mut command = Command::new(TIMING);
+        command
+            .args(&arguments)
+            .env("SLURM_CONF", cluster_conf(at))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        command.spawn().expect("timing starts")
+    };
+
+    // The node dies while jobs run, and the tracking program as well; its successor tracks the same jobs.
+    let mut first = begin();
+    cluster.wait("the first results", || results(&out) > 20);
+    cluster.kill_node();
+    first.kill().expect("killed");
+    first.wait().expect("ended");
+    let mut second = begin();
+    let before = results(&out);
+    cluster.wait("results after the node's death", || results(&out) > before + 20);
+    // A user cancels what is left: that is not submitted again behind the user's back.
+    cluster.slurm("scancel", &["--user=root"]);
+    let end = end_of(&mut second, "the cancelled sweep");
+    let said = std::io::read_to_string(second.stderr.take().expect("its messages")).expect("text");
+    assert_eq!(end.code(), Some(1), "{said}");
+    assert!(said.contains("is in the queue already"), "{said}");
+    assert!(said.contains("CANCELLED") && results(&out) < RUNS, "{said}");
+
+    // The same command goes on, with a full disk at first.
+    if mounted {
+        let fill = out.join("filler");
+        // What is left of the disk.
+        let _ = std::fs::write(&fill, vec![0_u8; 2 << 20]);
+        let full = Command::new(TIMING).args(&arguments).env("SLURM_CONF", cluster_conf(at)).output();
+        let full = full.expect("timing starts");
+        assert_eq!(full.status.code(), Some(1));
+        assert!(text(&full).contains("No space left"), "{}", text(&full));
+        std::fs::remove_file(&fill).expect("removed");
+        assert!(mount("remount,size=64m"), "more room");
+    }
+    let last = Command::new(TIMING).args(&arguments).env("SLURM_CONF", cluster_conf(at)).output();
+    let last = last.expect("timing starts");
+    let table = std::fs::read_to_string(out.join("sweep.csv"));
+    let found = results(&out);
+    let queue = text(&cluster.slurm("squeue", &["--noheader"]));
+    if mounted {
+        Command::new("umount").arg(&disk).output().expect("umount starts");
+    }
+    assert!(last.status.success(), "{}", text(&last));
+    assert_eq!((found, queue.as_str()), (RUNS, ""));
+    assert!(table.expect("a table") == std::fs::read_to_string(at.join("whole/sweep.csv")).expect("a table"));
+}
+
+fn cluster_conf(at: &Path) -> PathBuf {
+    at.join("slurm/slurm.conf")
+}

@@ -120,7 +120,7 @@ impl MachineArguments {
         let read = |text: &String| {
             let machine = NamedMachine::parse(text, &replayed.config, &[], catalogue)?;
             unused::refuse_parameters(&machine.set, &machine.tech)
-                .map_err(|CliError(why)| CliError(format!("--machine \"{text}\": {why}")))?;
+                .map_err(|why| CliError(format!("--machine \"{text}\": {why}")))?;
             // Values of --set belong to the machine of --config.
             let set = if machine.config == replayed.config { &replayed.set[..] } else { &[] };
             Ok(NamedMachine { set: [set, &machine.set].concat(), ..machine })

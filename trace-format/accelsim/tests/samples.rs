@@ -171,7 +171,7 @@ fn damaged_texts_are_refused_with_file_and_line() {
     let cases = [
         (format!("{HEADER}{}", block(0, WARPS)), "1 of 2 thread blocks"),
         (whole[..whole.len() - 43].to_owned(), "it was cut off"),
-        (whole[..whole.len() - 14].to_owned(), "the width is missing"),
+        (whole[..whole.len() - 14].to_owned(), "source registers is missing"),
         (whole.replace("insts = 2", "insts = 3"), "warp 0 has 2 instructions, `insts` announced 3"),
         (whole.replace("insts = 2", "insts = 1"), "comes after the 1 instructions"),
         (whole.replace("insts = 2", "insts = 99999999999999999999"), "not followed by a number"),

@@ -12,9 +12,11 @@ const MAX_FILE_BYTES: u64 = 512 << 20;
 
 const NO_TEXT: &str = "it is not text; a PTX file is expected";
 /// Files of other kinds that belong elsewhere, by extension.
-const OTHER_KINDS: [(&str, &str); 3] = [
+const OTHER_KINDS: [(&str, &str); 5] = [
     ("cu", "it is CUDA source; `nvcc -ptx` makes PTX of it"),
     ("toml", "it is a launch manifest, which `emu run` and `emu record` take; a PTX file is expected"),
+    ("traceg", "it is a trace of Accel-Sim, which `timing import-trace` reads; a PTX file is expected"),
+    ("json", "it is a result, which `timing compare` and `timing rerun` read; a PTX file is expected"),
     ("wtrace", "it is a recording, which `timing replay` and `trace info` read; a PTX file is expected"),
 ];
 const PROGRAM: &str =

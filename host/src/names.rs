@@ -40,3 +40,15 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let guess = guess.map_or(String::new(), |guess| format!(" did you mean `{guess}`?"));
     format!("unknown {what} `{name}`;{guess} known are {}", known.join(", "))
 }
+
+/// What a mistyped name may mean, to follow a message about it: `; did you mean `bow`?`, or nothing.
+///
+/// ```
+/// # use warplab_host::names::perhaps;
+/// assert_eq!(perhaps("mtamul", ["matmul", "saxpy"]), "; did you mean `matmul`?");
+/// assert_eq!(perhaps("zzz", ["matmul", "saxpy"]), "");
+/// ```
+#[must_use]
+pub fn perhaps<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, known).map_or(String::new(), |guess| format!("; did you mean `{guess}`?"))
+}

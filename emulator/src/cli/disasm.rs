@@ -24,9 +24,10 @@ pub(super) fn disasm(args: &Disasm) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
     for (i, name) in names.iter().enumerate() {
         let Some(id) = module.kernel(name) else {
+            let guess = warplab_host::names::perhaps(name, module.kernels());
             let known = module.kernels().join(", ");
             return Err(CliError::Usage(format!(
-                "there is no kernel `{name}` in {}\n  help: kernels of the PTX file: {}",
+                "there is no kernel `{name}` in {}{guess}\n  help: kernels of the PTX file: {}",
                 args.ptx.display(),
                 if known.is_empty() { "none" } else { &known }
             )));

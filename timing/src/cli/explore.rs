@@ -90,7 +90,8 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
             ("Traces", labels.join(", ")),
             ("Points", points.len().to_string()),
         ];
-        let written = explore::page(&explored, &labels, &about).write(folder)?;
+        let written =
+            explore::page(&explored, &labels, &about).produced_by(provenance.to_json()).write(folder)?;
         output::print(&format!("{}\n{}\n", written.html.display(), written.json.display()))?;
     }
     if let Some(path) = &arguments.json {

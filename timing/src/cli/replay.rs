@@ -9,11 +9,12 @@ use crate::config::GpuConfig;
 use crate::engine::Progress;
 use crate::observe::ViewOptions;
 use crate::provenance::{KEY, Provenance};
-use crate::replay::{Replay, ReplayOptions, replay};
-use crate::stats::{CounterEntry, EnergyTable, Stall, Stats, TechniqueStats};
+use crate::replay::{LaunchStats, Replay, ReplayOptions, replay};
+use crate::stats::{CounterEntry, Counters, EnergyTable, Stall, Stats, TechniqueStats};
 use crate::techniques::{Catalogue, Technique};
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
+use report::Column;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use trace_format::reader::Trace;
@@ -24,6 +25,7 @@ use trace_format::reader::Trace;
     timing replay matmul.wtrace --config gtx480 --tech bow,corf --json result.json\n  \
     timing replay *.wtrace --set scheduler.policy=lrr --set technique.bow.window=2 --threads 2\n  \
     timing replay matmul.wtrace --tech corf++ --ideal\n  \
+    timing replay app.wtrace --csv launches.csv --per-launch\n  \
     timing replay bfs.wtrace --kernels expand --launches 3-10,12\n  \
     timing replay matmul.wtrace --timeline out.json --window 5000-8000 --sms 0\n  \
     timing replay matmul.wtrace --interval 1000 --series out.csv --columns ipc,dram_bytes\n\n\
@@ -32,7 +34,8 @@ use trace_format::reader::Trace;
     under `launches`; with --tech, the plain machine under `baseline`, the quotients under `ratio`, and what each \
     technique supplied, lost by cause, checked and counted, with its parameters, under `technique`; with --per-sm, \
     one object per SM under `sms`; with --interval, samples under `series`. \
-    Traces that cannot be replayed are under `left_out`, each with the reason, and the exit code is 1.")]
+    What produced the result is under `produced_by`, in a CSV file in a comment line before the table (pandas: \
+    comment='#'). Traces that cannot be replayed are under `left_out`, each with the reason, and the exit code is 1.")]
 pub(super) struct Arguments {
     /// Traces to replay.
     #[arg(required = true)]
@@ -56,6 +59,9 @@ pub(super) struct Arguments {
     /// Writes one row per trace and replay as CSV; `-` for stdout.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Has --csv write one row per launch instead.
+    #[arg(long, requires = "csv")]
+    per_launch: bool,
     /// Adds the statistics of each SM to the JSON.
     #[arg(long)]
     per_sm: bool,
@@ -119,13 +125,14 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         let path = path.display().to_string();
         Ok((trace, Outcome { label: label.clone(), path, plain, technique }))
     };
-    let mut provenance =
-        Provenance::new(command).on(&loaded, &arguments.techniques.overrides(&arguments.replayed));
+    let mut provenance = Provenance::new(command)
+        .on(&loaded, &arguments.techniques.overrides(&arguments.replayed))
+        .running(&techniques);
     let (mut outcomes, mut left_out) = (Vec::new(), LeftOut::of(arguments.traces.len()));
     for path in &arguments.traces {
         if let Some((trace, outcome)) = left_out.unless(path, replay_one(path))? {
-            arguments.views.write(&trace, outcome.shown())?;
             provenance.add(&trace)?;
+            arguments.views.write(&trace, outcome.shown(), &provenance)?;
             outcomes.push(outcome);
         }
     }
@@ -134,6 +141,9 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     if !files.chain(arguments.views.files()).any(output::is_stdout) {
         for outcome in &outcomes {
             output::print(&table(outcome, &config.name, &word, &energy))?;
+        }
+        if outcomes.len() > 1 {
+            output::print(&summary(&outcomes, &config.name, &word, &energy).to_text())?;
         }
     }
     if let Some(path) = &arguments.json {
@@ -144,7 +154,10 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     if let Some(path) = &arguments.csv {
-        output::write_file(path, &to_csv(&outcomes, &word)?)?;
+        output::write_file(
+            path,
+            &(provenance.csv_comment() + &to_csv(&outcomes, &word, arguments.per_launch)?),
+        )?;
     }
     left_out.verdict()
 }
@@ -163,11 +176,17 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }
 
+fn without_latency(counters: &Counters) -> f64 {
+    if counters.launch_latency_cycles == 0 { 0.0 } else { counters.kernel_cycles as f64 }
+}
+
 fn metrics(stats: &Stats, energy: &EnergyTable) -> Vec<Metric> {
     let c = &stats.counters;
     let per = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     let mut rows: Vec<Metric> = vec![
         ("cycles".into(), c.cycles as f64, 0),
+        // The same as the cycles where there is no latency.
+        ("cycles without launch latency".into(), without_latency(c), 0),
         ("warp instructions".into(), c.warp_instructions as f64, 0),
         ("thread instructions".into(), c.thread_instructions as f64, 0),
         ("IPC (warp instructions)".into(), c.ipc(), 3),
@@ -300,12 +319,14 @@ fn to_json(outcomes: &[Outcome], config: &GpuConfig, techniques: &[String], ener
     value
 }
 
-/// Quotients of the figures with techniques and without; null if the latter are 0.
+/// Quotients of the figures with techniques and without, and the speed-up without launch latency; null if a denominator is 0.
 fn ratios(with: &Stats, plain: &Stats) -> Value {
     let of = |a: f64, b: f64| if b == 0.0 { Value::Null } else { json!(a / b) };
     let (a, b) = (&with.counters, &plain.counters);
     json!({
         "cycles": of(a.cycles as f64, b.cycles as f64),
+        "kernel_cycles": of(a.kernel_cycles as f64, b.kernel_cycles as f64),
+        "speedup": of(b.kernel_cycles as f64, a.kernel_cycles as f64),
         "ipc": of(a.ipc(), b.ipc()),
         "rf_reads": of(a.rf_reads as f64, b.rf_reads as f64),
         "rf_writes": of(a.rf_writes as f64, b.rf_writes as f64),
@@ -313,24 +334,102 @@ fn ratios(with: &Stats, plain: &Stats) -> Value {
     })
 }
 
-fn to_csv(outcomes: &[Outcome], word: &str) -> Result<String, CliError> {
+/// All traces in a row each, with their means.
+fn summary(outcomes: &[Outcome], config: &str, word: &str, energy: &EnergyTable) -> report::Table {
+    let with = outcomes.iter().any(|outcome| outcome.technique.is_some());
+    let mut columns = vec![
+        Column::text("Trace"),
+        Column::integer("Warp instructions"),
+        Column::integer("Cycles"),
+        Column::float("IPC", 3),
+    ];
+    if with {
+        columns.push(Column::integer(format!("Cycles {word}")));
+        columns.extend(["Speedup", "RF accesses", "RF energy"].map(|name| Column::ratio(name, 3)));
+    }
+    let title = format!("{} traces on {config}", outcomes.len());
+    let mut table = report::Table::new(title, columns);
+    let mut ratios: [Vec<f64>; 3] = Default::default();
+    for outcome in outcomes {
+        let plain = &outcome.plain.total;
+        let c = &plain.counters;
+        let mut row = report::cells![&outcome.label, c.warp_instructions, c.cycles, c.ipc()].to_vec();
+        if let Some(replay) = &outcome.technique {
+            let (stats, d) = (&replay.total, &replay.total.counters);
+            let over = |a: f64, b: f64| if b == 0.0 { f64::NAN } else { a / b };
+            let found = [
+                over(c.kernel_cycles as f64, d.kernel_cycles as f64),
+                over((d.rf_reads + d.rf_writes) as f64, (c.rf_reads + c.rf_writes) as f64),
+                over(energy.register_file_pj(stats), energy.register_file_pj(plain)),
+            ];
+            row.push(d.cycles.into());
+            row.extend(found.map(report::Cell::from));
+            ratios.iter_mut().zip(found).for_each(|(all, one)| all.push(one));
+        }
+        table.push(row);
+    }
+    if with {
+        let mut mean = vec![report::Cell::Missing; 5];
+        mean[0] = "Geometric mean".into();
+        mean.extend(ratios.map(|all| report::Cell::from(report::geometric_mean(all))));
+        table = table.summary(mean);
+    }
+    table
+}
+
+/// Columns of a launch, before its counts.
+const LAUNCH_COLUMNS: [&str; 8] = [
+    "launch",
+    "kernel",
+    "stream",
+    "launched_at_cycle",
+    "ended_at_cycle",
+    "replayed_blocks",
+    "threads_per_block",
+    "registers_per_thread",
+];
+
+fn launch_cells(launch: &LaunchStats) -> [String; 8] {
+    [
+        launch.launch.to_string(),
+        launch.kernel.clone(),
+        launch.stream.to_string(),
+        launch.launched_at.to_string(),
+        launch.ended_at.to_string(),
+        launch.blocks.to_string(),
+        launch.threads_per_block.to_string(),
+        launch.registers_per_thread.to_string(),
+    ]
+}
+
+fn to_csv(outcomes: &[Outcome], word: &str, per_launch: bool) -> Result<String, CliError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let columns = |replay: &Replay| -> Vec<(String, u64)> {
-        replay.total.techniques.iter().flat_map(TechniqueStats::columns).collect()
+    let columns = |stats: &Stats| -> Vec<(String, u64)> {
+        stats.techniques.iter().flat_map(TechniqueStats::columns).collect()
     };
     // Every trace is replayed with the same techniques.
-    let of_techniques = outcomes.first().and_then(|outcome| outcome.technique.as_ref()).map(columns);
+    let first = outcomes.first().and_then(|outcome| outcome.technique.as_ref());
+    let of_techniques = first.map(|replay| columns(&replay.total));
     let of_techniques: Vec<String> = of_techniques.into_iter().flatten().map(|(name, _)| name).collect();
     let header = ["trace".to_owned(), "techniques".to_owned()];
-    let header = header.into_iter().chain(Stats::csv_header());
+    let of_launch = LAUNCH_COLUMNS.iter().filter(|_| per_launch).map(|name| (*name).to_owned());
+    let header = header.into_iter().chain(of_launch).chain(Stats::csv_header());
     writer.write_record(header.chain(of_techniques.iter().cloned()))?;
     for outcome in outcomes {
-        let mut row = |techniques: &str, replay: &Replay| {
+        let mut write = |techniques: &str, launch: &[String], stats: &Stats| {
             let start = [outcome.path.clone(), techniques.to_owned()];
+            let start = start.into_iter().chain(launch.iter().cloned());
             let mut of: Vec<String> =
-                columns(replay).into_iter().map(|(_, value)| value.to_string()).collect();
+                columns(stats).into_iter().map(|(_, value)| value.to_string()).collect();
             of.resize(of_techniques.len(), String::new());
-            writer.write_record(start.into_iter().chain(replay.total.csv_row()).chain(of))
+            writer.write_record(start.chain(stats.csv_row()).chain(of))
+        };
+        let mut row = |techniques: &str, replay: &Replay| match per_launch {
+            false => write(techniques, &[], &replay.total),
+            true => replay
+                .launches
+                .iter()
+                .try_for_each(|launch| write(techniques, &launch_cells(launch), &launch.stats)),
         };
         row("", &outcome.plain)?;
         if let Some(technique) = &outcome.technique {

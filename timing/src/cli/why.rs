@@ -40,10 +40,11 @@ pub(super) fn run(
     command: &[String],
 ) -> Result<(), CliError> {
     let loaded = arguments.techniques.load(&arguments.replayed)?;
-    let mut provenance =
+    let provenance =
         Provenance::new(command).on(&loaded, &arguments.techniques.overrides(&arguments.replayed));
     let config = loaded.config;
     let techniques = catalogue.select(&arguments.techniques.tech, &config)?;
+    let mut provenance = provenance.running(&techniques);
     let selection = arguments.replayed.selection()?;
     let to_stdout = output::is_stdout(arguments.json.as_deref());
     output::check(arguments.json.as_deref())?;

@@ -84,7 +84,7 @@ pub fn explore(
         outcome.map(|replay| {
             let energy = machine.energy.register_file_pj(&replay.total);
             let bits = replay.total.techniques.iter().map(|technique| technique.bits_per_sm).sum::<u64>();
-            (replay.total.counters.cycles as f64, energy, bits)
+            (replay.total.counters.kernel_cycles as f64, energy, bits)
         })
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();

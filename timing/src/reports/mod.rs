@@ -33,6 +33,7 @@ pub fn report(contents: &Contents<'_>) -> Report {
     let traces = if workloads.len() == 1 { "trace" } else { "traces" };
     let variants: Vec<&str> = lab.variants.iter().map(|variant| variant.label.as_str()).collect();
     let mut report = Report::new(title(workloads))
+        .produced_by(contents.produced_by.to_json())
         .subtitle(format!(
             "{} {traces} on {}, {}.",
             workloads.len(),

@@ -136,7 +136,7 @@ fn readable(study: &Study, parts: &[Part<'_>], all: u64, place: &str, text: Opti
             cells.push(if cut.len() < short.len() { format!("{cut}…").into() } else { cut.into() });
         }
         cells.push((part.counts[0] as f64 / all.max(1) as f64).into());
-        cells.extend(shown(study).map(|share| Cell::from(share.value(&part.counts))));
+        cells.extend(shown(study).map(|share| share.cell(&part.counts)));
         table.push(cells);
     }
     table
@@ -163,6 +163,7 @@ pub(super) fn listings(study: &Study, number: usize, rows: &[KernelCounts]) -> V
         for share in shown(study) {
             let format = match share.shown {
                 Shown::Percent => Format::Percent(1),
+                Shown::Number(_) if share.is_whole() => Format::Integer,
                 Shown::Number(_) => Format::Float(2),
             };
             listing = listing.column(share.name, format);

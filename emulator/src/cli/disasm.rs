@@ -62,10 +62,13 @@ pub(super) fn listing(kernel: &MachineKernel, ptx_lines: bool) -> String {
         }
         let line = kernel.lines[i].code.line;
         if ptx_lines && line != last_line && line > 0 {
+            let source = kernel.lines[i].source;
+            let source = kernel.file(source).filter(|_| source.is_known()).map(|file| (file, source.line));
             let _ = writeln!(
                 text,
-                "            // {}:{line}: {}",
+                "            // {}:{line}{}: {}",
                 kernel.code_file().map_or("", |file| file.name.as_str()),
+                source.map_or(String::new(), |(file, line)| format!(", {}:{line}", file.name)),
                 kernel.code_text(pc).unwrap_or("")
             );
             last_line = line;

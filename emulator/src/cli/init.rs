@@ -73,6 +73,8 @@ fn chosen(module: &LoadedModule, args: &Init) -> Result<Vec<FuncId>, CliError> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     element: Option<ScalarType>,
+    /// Elements of its widest access.
+    vec: u8,
     read: bool,
     written: bool,
 }
@@ -87,10 +89,10 @@ fn pointers(module: &Module, kernel: &Function) -> BTreeMap<VarId, Use> {
         for statement in &body.statements {
             let Statement::Inst(inst) = statement else { continue };
             follow(module, kernel, inst, &mut from);
-            let (element, read, written) = match &inst.op {
-                Op::Ld(op) if !is_param(op.space) => (op.ty, true, false),
-                Op::St(op) if !is_param(op.space) => (op.ty, false, true),
-                Op::Atom(op) | Op::Red(op) => (op.ty, true, true),
+            let (element, vec, read, written) = match &inst.op {
+                Op::Ld(op) if !is_param(op.space) => (op.ty, op.vec, true, false),
+                Op::St(op) if !is_param(op.space) => (op.ty, op.vec, false, true),
+                Op::Atom(op) | Op::Red(op) => (op.ty, op.vec, true, true),
                 _ => continue,
             };
             let Some(Operand::Mem(address)) = inst.srcs().first() else { continue };
@@ -99,6 +101,7 @@ fn pointers(module: &Module, kernel: &Function) -> BTreeMap<VarId, Use> {
             for param in from.get(&base).into_iter().flatten() {
                 let known = found.entry(*param).or_default();
                 known.element.get_or_insert(element);
+                known.vec = known.vec.max(vec);
                 known.read |= read;
                 known.written |= written;
             }
@@ -253,6 +256,7 @@ fn manifest(module: &Module, kernels: &[FuncId], ptx: &str) -> (String, usize) {
 fn buffer(out: &mut String, name: &str, used: Use, len: &str, seed: usize) {
     let element = used.element.map(element);
     let shown = type_name(element.unwrap_or(ElementType::U32));
+    let len = if used.vec > 1 { format!("{}*{len}", used.vec) } else { len.to_owned() };
     let unknown = if element.is_none() { "   # no access of the kernel tells its type" } else { "" };
     let init = match element {
         _ if !used.read => "\"zeros\"".to_owned(),

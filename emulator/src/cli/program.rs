@@ -60,6 +60,9 @@ pub(super) fn record(args: &Record) -> Result<bool, CliError> {
     destination.check().map_err(|e| CliError::Usage(format!("cannot write {shown}: {e}")))?;
     super::error::tell_interrupted(&destination);
     command.env("WARPLAB_RECORD", &output);
+    // This process becomes the program; at its end it looks whether there is a trace.
+    let expected = std::path::absolute(&output).unwrap_or_else(|_| output.clone());
+    command.env("WARPLAB_RECORD_EXPECTED", format!("{}:{}", std::process::id(), expected.display()));
     command.env("WARPLAB_RECORD_ORIGIN", super::origin::of_this_process());
     // This trace replaces that of an earlier run when it is complete.
     set(&mut command, "WARPLAB_RECORD_REPLACES", Identity::of(&output).map(|earlier| earlier.to_string()));

@@ -333,8 +333,8 @@ fn tolerance(text: &str) -> Result<(String, f64), String> {
     let (name, share) = text.split_once('=').unwrap_or(("cycles", text));
     if metric(name).is_none() {
         let names: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
-        let guess = warplab_host::names::perhaps(name, names.iter().copied());
-        return Err(format!("unknown metric {name}{guess}; expected {} or a counter", names.join(", ")));
+        let known = warplab_host::names::among(name, "expected", &names);
+        return Err(format!("unknown metric {name}{known} or a counter"));
     }
     Ok((name.to_owned(), threshold(share)?))
 }

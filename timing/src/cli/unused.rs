@@ -3,6 +3,8 @@
 
 use super::error::CliError;
 use crate::config::GpuConfig;
+use crate::techniques::BUILT_IN;
+use warplab_host::names::perhaps;
 
 /// The key of an override.
 fn key(set: &str) -> &str {
@@ -19,8 +21,13 @@ pub(super) fn refuse_parameters(set: &[String], techniques: &[String]) -> Result
         if let Some((technique, _)) = of
             && !techniques.iter().any(|named| named == technique)
         {
+            let known = BUILT_IN.iter().map(|row| row.info.name);
+            let guess = match known.clone().any(|name| name == technique) {
+                true => String::new(),
+                false => perhaps(technique, known),
+            };
             return Err(CliError(format!(
-                "--set {item}: `{technique}` is not switched on; add it to --tech, or leave the override out"
+                "--set {item}: `{technique}` is not switched on; add it to --tech, or leave the override out{guess}"
             )));
         }
     }

@@ -47,8 +47,8 @@ fn bounds(config: &GpuConfig) -> Result<(), Broken> {
 
 /// A name of a list of policies.
 fn policy(key: &str, name: &str, rows: &[PolicyEntry]) -> Result<(), Broken> {
-    let guess = names::perhaps(name, rows.iter().map(|row| row.info.name));
-    let rule = format!("there is no such policy{guess}; known are {}", policy::names(rows));
+    let known: Vec<&str> = rows.iter().map(|row| row.info.name).collect();
+    let rule = format!("there is no such policy{}", names::among(name, "known are", &known));
     require(rows.iter().any(|row| row.info.name == name), key, format!("`{name}`"), &rule)
 }
 
@@ -80,7 +80,9 @@ fn policies(config: &GpuConfig) -> Result<(), Broken> {
         let mut rows = policy::KINDS.iter().flat_map(|kind| kind.2);
         let Some(row) = rows.find(|row| row.info.name == name) else {
             let known = policy::KINDS.iter().flat_map(|kind| kind.2).map(|row| row.info.name);
-            let rule = format!("unknown policy{}; `timing list` shows all", names::perhaps(name, known));
+            let guess = names::nearest(name, known)
+                .map_or(String::new(), |guess| format!(" did you mean `{guess}`?"));
+            let rule = format!("unknown policy;{guess} `timing list` shows all");
             return Err(Broken { key, rule });
         };
         (row.check)(section).map_err(|rule| Broken { key, rule })?;
@@ -186,8 +188,7 @@ fn issue_and_operands(config: &GpuConfig) -> Result<(), Broken> {
 
 fn units(config: &GpuConfig) -> Result<(), Broken> {
     for name in config.units.keys() {
-        let guess = names::perhaps(name, UNIT_NAMES.iter().copied());
-        let rule = format!("unknown unit class{guess}; known are {}", UNIT_NAMES.join(", "));
+        let rule = format!("unknown unit class{}", names::among(name, "known are", &UNIT_NAMES));
         require(UNIT_NAMES.contains(&name.as_str()), &format!("units.{name}"), name, &rule)?;
     }
     for (name, _) in UNIT_NAMES.iter().zip(Unit::ALL) {
@@ -216,8 +217,7 @@ fn units(config: &GpuConfig) -> Result<(), Broken> {
     }
     for name in config.latency.keys() {
         let known = LatencyClass::ALL.into_iter().filter_map(latency_name).collect::<Vec<_>>();
-        let guess = names::perhaps(name, known.iter().copied());
-        let rule = format!("unknown latency class{guess}; known are {}", known.join(", "));
+        let rule = format!("unknown latency class{}", names::among(name, "known are", &known));
         require(known.contains(&name.as_str()), &format!("latency.{name}"), name, &rule)?;
     }
     for name in LatencyClass::ALL.into_iter().filter_map(latency_name) {

@@ -93,7 +93,7 @@ pub fn charts(lab: &Lab, workloads: &[Workload], kind: &str, digits: Option<u8>)
         chart((lab, workloads, kind), (title, axis), digits, value)
     };
     [
-        of("Speedup", "baseline's cycles over these", &Workload::speedup).id("speedup").diverging(1.0),
+        of("Speedup", "Cycles of the baseline over these", &Workload::speedup).id("speedup").diverging(1.0),
         of("Register-file accesses", "Bank accesses over baseline", &Workload::rf_accesses)
             .id("rf-accesses")
             .baseline(1.0),

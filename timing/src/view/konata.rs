@@ -82,7 +82,8 @@ fn begin(out: &mut impl Write, id: u32, row: &Shown<'_>) -> io::Result<()> {
     let text = super::text(row.kernel, record);
     writeln!(out, "L\t{id}\t0\tSM {} w{:02} {}: {text}", row.sm, record.warp_slot, Pc(record.pc))?;
     let (block, warp, lanes) = (record.block, record.warp, record.exec);
-    writeln!(out, "L\t{id}\t1\t{}, block {block}, warp {warp}, lanes {lanes:#010x}", row.kernel.name)
+    let places = super::places(row.kernel, record).map_or(String::new(), |places| format!(", {places}"));
+    writeln!(out, "L\t{id}\t1\t{}, block {block}, warp {warp}, lanes {lanes:#010x}{places}", row.kernel.name)
 }
 
 /// The stages of an instruction, and its end.

@@ -226,13 +226,16 @@ fn spans<W: Write>(
         };
         let text = super::text(kernel, record);
         let name = text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or("issue");
-        let args = json!({
+        let mut args = json!({
             "instruction": text,
             "pc": format!("{:#06x}", record.pc * 8),
             "block": record.block,
             "warp": record.warp,
             "lanes": record.exec.count_ones(),
         });
+        if let Some(places) = super::places(kernel, record) {
+            args["lines"] = json!(places);
+        }
         writer.span(track, name, (run.start, run.end), args)?;
     }
     for stay in &recording.blocks {

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use trace_format::writer::Finisher;
+use warplab_host::destination::Identity;
 
 /// Signals that end a process unless it handles them.
 const SIGNALS: [i32; 9] = [
@@ -29,6 +30,10 @@ const SIGNALS: [i32; 9] = [
     libc::SIGFPE,
     libc::SIGILL,
 ];
+/// Environment variable that identifies the file at the trace's name that the trace replaces.
+pub(crate) const REPLACES_VARIABLE: &str = "WARPLAB_RECORD_REPLACES";
+/// Environment variable of the process that becomes a recorded program: its number and the path of its trace.
+const EXPECTED_VARIABLE: &str = "WARPLAB_RECORD_EXPECTED";
 /// Longest delay of a signal.
 const PATIENCE_MS: i32 = 20_000;
 /// Interval of the check whether all of the program's threads have ended.
@@ -146,9 +151,41 @@ pub(crate) fn complete(why: &str) -> bool {
     false
 }
 
+/// Has the exit code noted, also of a program that never uses the GPU.
+pub(crate) fn begin() {
+    // SAFETY: the function only stores to an atomic.
+    unsafe { on_exit(exiting, std::ptr::null_mut()) };
+}
+
+/// The trace that `emu record` promised, if neither this program nor one that it started has written it.
+fn missing_trace() -> Option<PathBuf> {
+    let expected = std::env::var(EXPECTED_VARIABLE).ok()?;
+    let (process, path) = expected.split_once(':')?;
+    if process.parse() != Ok(std::process::id()) || is_child() || is_auditor() {
+        return None;
+    }
+    let before = std::env::var(REPLACES_VARIABLE).ok().map(|text| Identity::from_text(&text));
+    let path = PathBuf::from(path);
+    let is_file = path.metadata().map_or(true, |found| found.is_file());
+    (is_file && Identity::of(&path) == before).then_some(path)
+}
+
 extern "C" fn last() {
     // Nothing may unwind into the C library.
-    drop(std::panic::catch_unwind(|| finish("the program ended while it ran")));
+    let missing = std::panic::catch_unwind(|| {
+        finish("the program ended while it ran");
+        missing_trace()
+    });
+    if let Ok(Some(path)) = missing
+        && !FAILED.load(Ordering::Relaxed)
+    {
+        tell(&format!(
+            "nothing was recorded, and {} was not written: the program launched no kernel that --kernels, --launches and \
+             --every select; `emu run -- PROGRAM` lists its launches",
+            path.display()
+        ));
+        fail();
+    }
     let failed = FAILED.load(Ordering::Relaxed) && !is_child() && !is_auditor();
     if failed && EXIT_CODE.load(Ordering::Relaxed) == 0 {
         tell("the program ended as if all was well, which it was not: the exit code is 1");

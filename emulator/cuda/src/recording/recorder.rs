@@ -11,7 +11,7 @@
 use crate::memory::copy::{Copy, Endpoint, Fill};
 use crate::memory::{Memory, Purpose};
 use crate::modules::kernel::Kernel;
-use crate::recording::ending;
+use crate::recording::ending::{self, REPLACES_VARIABLE};
 use crate::tell::tell;
 use emulator::exec::{self, LaunchError, Observer, Options, Stats};
 use emulator::lower::Lowered;
@@ -28,8 +28,6 @@ use warplab_host::destination::{Destination, Identity};
 
 /// Environment variable that names the trace to write.
 pub(crate) const RECORD_VARIABLE: &str = "WARPLAB_RECORD";
-/// Environment variable that identifies the file at that name that the trace replaces.
-pub(crate) const REPLACES_VARIABLE: &str = "WARPLAB_RECORD_REPLACES";
 /// Environment variables with the values of `--kernels`, `--launches`, `--every` and `--blocks`.
 pub(crate) const SELECTION_VARIABLES: [&str; 4] =
     ["WARPLAB_RECORD_KERNELS", "WARPLAB_RECORD_LAUNCHES", "WARPLAB_RECORD_EVERY", "WARPLAB_RECORD_BLOCKS"];

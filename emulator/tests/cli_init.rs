@@ -86,7 +86,9 @@ fn mistyped_names_get_a_suggestion() {
         .emu(&["disasm", "scale.ptx", "--kernel", "_Z5scalePfPKf"])
         .fails(&["did you mean `_Z5scalePfPKfif`"]);
     folder.emu(&["run", "scale.ptx", "--size", "tset"]).fails(&["no size `tset`", "did you mean `test`"]);
-    folder.emu(&["run", "scale.ptx", "--dump", "p2"]).fails(&["no buffer `p2`", "did you mean"]);
+    folder
+        .emu(&["run", "scale.ptx", "--dump", "p2"])
+        .fails(&["no buffer `p2`", "buffers of the manifest: p0, p1"]);
     folder
         .emu(&["run", "scale.ptx", "--check=memchek"])
         .fails(&["no check `memchek`", "did you mean `memcheck`"]);

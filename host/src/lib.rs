@@ -2,7 +2,8 @@
 //!
 //! [`input`] reads files up to a bound. [`destination`] writes files that are complete or absent. [`limits`]
 //! computes the number of threads for which the process has memory, [`numbers`] parses ranges of numbers, [`names`]
-//! finds what a mistyped name may mean, and [`shell`] writes commands as text. `manual`, a feature, writes completions and
+//! finds what a mistyped name may mean, and [`shell`] writes commands as text. [`kinds`] says where a file
+//! of another kind belongs. `manual`, a feature, writes completions and
 //! manual pages.
 //!
 //! ```
@@ -19,6 +20,7 @@
 
 pub mod destination;
 pub mod input;
+pub mod kinds;
 pub mod limits;
 #[cfg(feature = "manual")]
 pub mod manual;

@@ -195,7 +195,7 @@ fn files_of_other_kinds_are_told_where_they_belong() {
     told(&["why", "a.cu"], &["a.cu", "nvcc"]);
     told(&["replay", "a.traceg"], &["a.traceg", "Accel-Sim", "timing import-trace"]);
     told(&["study", "width", "a.json"], &["a.json", "timing compare"]);
-    told(&["compare", "t.wtrace", "t.wtrace"], &["t.wtrace", "JSON result", "timing replay FILE --json"]);
+    told(&["compare", "t.wtrace", "t.wtrace"], &["t.wtrace", "JSON result", "`timing replay FILE --json`"]);
 }
 
 #[test]

@@ -306,9 +306,10 @@ fn files_of_views_are_written_by_the_command() {
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("the file");
     let json = |name: &str| serde_json::from_str::<serde_json::Value>(&read(name)).expect("valid JSON");
     assert!(json("t.json")["traceEvents"].as_array().is_some_and(|events| events.len() > 100));
-    assert!(read("k.log").starts_with("Kanata\t0004\nC=\t"));
+    assert!(read("k.log").starts_with("Kanata\t0004\n# produced_by {"));
+    assert!(read("k.log").lines().nth(2).is_some_and(|line| line.starts_with("C=\t")));
     let series = read("s.csv");
-    let mut lines = series.lines();
+    let mut lines = series.lines().filter(|line| !line.starts_with('#'));
     assert_eq!(lines.next(), Some("launch,kernel,end_cycle,ipc,dram_bytes,stall_barrier"));
     assert!(lines.next().is_some_and(|line| line.starts_with("0+1,mixed+chain,100,")));
     let value = json("o.json");

@@ -280,6 +280,8 @@ fn read_log(text: &str) -> (BTreeMap<u64, Logged>, usize) {
                 let row = rows.get_mut(&number(1)).expect("begun");
                 assert!(row.end.replace((cycle(), flushed)).is_none(), "{line}: ended twice");
             }
+            // Viewers pass over what they do not know.
+            comment if comment.starts_with("# produced_by ") => {}
             other => panic!("unknown command {other}"),
         }
     }

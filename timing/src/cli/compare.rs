@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CliError> {
 /// Reads a JSON document that this program wrote.
 pub(super) fn read(path: &Path) -> Result<Value, CliError> {
     let shown = path.display();
-    if let Some(hint) = output::elsewhere(path, "json").filter(|_| path.exists()) {
+    if let Some(hint) = warplab_host::kinds::elsewhere(path, "json").filter(|_| path.exists()) {
         return Err(CliError(format!("{shown}: a JSON result is expected; {hint}")));
     }
     let text =

@@ -69,33 +69,11 @@ pub(super) fn write_with(
     destination(path)?.write(write).map_err(|error| cannot_write(path, &error))
 }
 
-/// What to do with a file of another kind than is expected, by its extension.
-pub(super) fn elsewhere(path: &Path, expected: &str) -> Option<&'static str> {
-    let kind = path.extension()?.to_str()?.to_lowercase();
-    let kinds = [
-        ("ptx", "it is PTX: `emu record` runs it and writes a recording"),
-        ("cu", "it is CUDA source: compile it with nvcc, then `emu record -- ./app` writes a recording"),
-        (
-            "toml",
-            "it is a launch manifest or a configuration: `emu record` takes the first, --config the second",
-        ),
-        ("traceg", "it is a trace of Accel-Sim: `timing import-trace` makes a recording of it"),
-        ("json", "it is a result: `timing compare` and `timing rerun` take it"),
-        (
-            "wtrace",
-            "it is a recording: replay it first, `timing replay FILE --json result.json`, and compare the results",
-        ),
-        ("csv", "it is a table: write the result with --json, which has all figures"),
-        ("html", "it is a page: its data are in data.json beside it"),
-        ("parquet", "it is a table: write the result with --json, which has all figures"),
-    ];
-    kinds.iter().find(|(name, _)| *name == kind && kind != expected).map(|(_, hint)| *hint)
-}
-
 /// Opens a trace; errors name the file.
 pub(super) fn open_trace(path: &Path) -> Result<trace_format::reader::Trace, CliError> {
     let trace = trace_format::reader::Trace::open(path).map_err(|why| {
-        let hint = elsewhere(path, "wtrace").map_or(String::new(), |hint| format!("\n  help: {hint}"));
+        let hint = warplab_host::kinds::elsewhere(path, "wtrace")
+            .map_or(String::new(), |hint| format!("\n  help: {hint}"));
         CliError(format!("{why}{hint}"))
     })?;
     if trace.launches().is_empty() || trace.frames().is_empty() {

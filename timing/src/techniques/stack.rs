@@ -51,29 +51,23 @@ impl Member {
         Member { technique, name: info.name, hooks, ledger }
     }
 
-    /// Takes the operands that the technique supplies; `taken` are those of earlier techniques, and `before` is what this one
-    /// had supplied before the call. Returns all that are supplied.
+    /// Takes the operands that the technique supplies besides the `taken` ones of earlier techniques. Returns the number of all.
     ///
     /// # Errors
     /// The register of an operand that was not compared in this call.
     #[inline]
-    fn take(&mut self, operands: &[OperandRead], taken: u64, before: u64) -> Result<u64, u8> {
-        let (mut now, mut last) = (0u64, 0);
+    fn take(&mut self, operands: &[OperandRead], taken: u64) -> Result<u64, u8> {
+        let mut all = 0u64;
         for operand in operands {
             if let Some(token) = operand.from.supplied() {
                 if !self.ledger.proofs.cover(token, operand.reg) {
                     return Err(operand.reg);
                 }
-                (now, last) = (now + 1, operand.reg);
+                all += 1;
             }
         }
-        let own = now.saturating_sub(taken);
-        // One comparison is for one operand, also where two name the same register.
-        if own > self.ledger.supplied - before {
-            return Err(last);
-        }
-        self.ledger.taken += own;
-        Ok(now)
+        self.ledger.taken += all.saturating_sub(taken);
+        Ok(all)
     }
 
     #[inline]
@@ -367,12 +361,10 @@ impl Stack {
         let mut taken = 0;
         for member in self.members.iter_mut().filter(|member| member.hooks.collect) {
             member.ledger.proofs.begin(self.calls);
-            let before = member.ledger.supplied;
             member.with(at, |technique, cx| technique.collect(cx, warp, inst, operands))?;
-            let now = member
-                .take(operands, taken, before)
+            taken = member
+                .take(operands, taken)
                 .map_err(|register| unchecked(member.name, at.program, warp, inst.pc, (register, false)))?;
-            taken = now;
             if several {
                 OperandRead::mark_leaders(operands);
             }

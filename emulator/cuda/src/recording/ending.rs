@@ -151,10 +151,31 @@ pub(crate) fn complete(why: &str) -> bool {
     false
 }
 
-/// Has the exit code noted, also of a program that never uses the GPU.
+/// Has the end of the process checked, also of a program that never uses the GPU.
 pub(crate) fn begin() {
-    // SAFETY: the function only stores to an atomic.
-    unsafe { on_exit(exiting, std::ptr::null_mut()) };
+    // SAFETY: the function calls only what may be called after the program's own end.
+    unsafe { on_exit(ended, std::ptr::null_mut()) };
+}
+
+/// The last of all: [`last`] is called before, since the loader registers it later.
+extern "C" fn ended(code: i32, _: *mut libc::c_void) {
+    // Nothing may unwind into the C library.
+    let Ok(Some(path)) = std::panic::catch_unwind(missing_trace) else { return };
+    if FAILED.load(Ordering::Relaxed) {
+        return;
+    }
+    tell(&format!(
+        "nothing was recorded, and {} was not written: the program launched no kernel that --kernels, --launches and \
+         --every select; `emu run -- PROGRAM` lists its launches",
+        path.display()
+    ));
+    if code == 0 {
+        // SAFETY: as in `last`.
+        unsafe {
+            libc::fflush(std::ptr::null_mut());
+            libc::_exit(1);
+        }
+    }
 }
 
 /// The trace that `emu record` promised, if neither this program nor one that it started has written it.
@@ -172,20 +193,7 @@ fn missing_trace() -> Option<PathBuf> {
 
 extern "C" fn last() {
     // Nothing may unwind into the C library.
-    let missing = std::panic::catch_unwind(|| {
-        finish("the program ended while it ran");
-        missing_trace()
-    });
-    if let Ok(Some(path)) = missing
-        && !FAILED.load(Ordering::Relaxed)
-    {
-        tell(&format!(
-            "nothing was recorded, and {} was not written: the program launched no kernel that --kernels, --launches and \
-             --every select; `emu run -- PROGRAM` lists its launches",
-            path.display()
-        ));
-        fail();
-    }
+    drop(std::panic::catch_unwind(|| finish("the program ended while it ran")));
     let failed = FAILED.load(Ordering::Relaxed) && !is_child() && !is_auditor();
     if failed && EXIT_CODE.load(Ordering::Relaxed) == 0 {
         tell("the program ended as if all was well, which it was not: the exit code is 1");

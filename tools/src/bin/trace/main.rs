@@ -106,12 +106,21 @@ fn main() -> ExitCode {
             return ExitCode::from(if failed { 2 } else { 0 });
         }
     };
+    let path = match &cli.command {
+        Command::Info { trace, .. } | Command::Verify { trace, .. } | Command::Dump { trace, .. } => {
+            Some(trace.clone())
+        }
+        Command::Completions { .. } | Command::Man { .. } => None,
+    };
     match limits::check().map_err(Failure::Limit).and_then(|()| run(cli.command)) {
         Ok(code) => code,
         // Whoever reads the output has seen enough.
         Err(Failure::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("error: {failure}");
+            if let Some(hint) = path.and_then(|path| warplab_host::kinds::elsewhere(&path, "wtrace")) {
+                eprintln!("  help: {hint}");
+            }
             ExitCode::FAILURE
         }
     }

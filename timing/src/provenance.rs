@@ -108,7 +108,7 @@ impl Provenance {
     }
 
     /// With a recording that is made on demand: its workload, its key by content, and the options of `emu record`.
-    pub fn add_recording(&mut self, workload: &str, key: Option<String>, options: &[String]) {
+    pub fn add_recording(&mut self, workload: &str, key: Option<&str>, options: &[String]) {
         let origin = ["emu", "record", workload].into_iter().chain(options.iter().map(String::as_str));
         let origin: Vec<&str> = origin.collect();
         self.traces.push(json!({ "trace": null, "hash": key, "origin": origin.join(" ") }));

@@ -205,7 +205,7 @@ impl Tools<'_> {
             if !seen.contains(&recording) {
                 seen.push(recording);
                 let key = self.recorder.key(recording, &self.workloads).ok();
-                by.add_recording(&recording.workload, key, &recording.arguments());
+                by.add_recording(&recording.workload, key.as_deref(), &recording.arguments());
             }
         }
         Ok(by)

@@ -266,7 +266,7 @@ mod tests {
         let linked = of("/home/u/bin/emu", "/src/target/release/emu");
         assert!(linked.contains(&"/src/target/release/cuda".into()), "{linked:?}");
         assert_eq!(
-            linked.last().map(|last| last.as_path()),
+            linked.last().map(std::path::PathBuf::as_path),
             Some(Path::new("/home/u/.local/share/warplab/cuda"))
         );
     }

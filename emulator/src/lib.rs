@@ -19,6 +19,9 @@
 //! # Ok::<(), emulator::module::ModuleError>(())
 //! ```
 
+/// Version of the emulator, with the git revision of its sources if they are a checkout.
+pub const VERSION: &str = env!("WARPLAB_VERSION");
+
 pub mod check;
 pub mod lower;
 pub mod ptx;

@@ -11,12 +11,6 @@ use std::sync::Arc;
 const MAX_FILE_BYTES: u64 = 512 << 20;
 
 const NO_TEXT: &str = "it is not text; a PTX file is expected";
-/// Files of other kinds that belong elsewhere, by extension.
-const OTHER_KINDS: [(&str, &str); 3] = [
-    ("cu", "it is CUDA source; `nvcc -ptx` makes PTX of it"),
-    ("toml", "it is a launch manifest, which `emu run` and `emu record` take; a PTX file is expected"),
-    ("wtrace", "it is a recording, which `timing replay` and `trace info` read; a PTX file is expected"),
-];
 const PROGRAM: &str =
     "it is a compiled program or library; `emu run -- PROGRAM` runs it and `emu extract` takes its PTX out";
 
@@ -60,15 +54,13 @@ impl LoadedModule {
     pub fn read(path: &Path) -> Result<LoadedModule, ModuleError> {
         let name = path.display().to_string();
         let refused = |what: String| ModuleError::Read { path: name.clone(), what };
-        let kind = path.extension().and_then(|extension| extension.to_str());
-        let other = OTHER_KINDS.iter().find(|(extension, _)| kind == Some(*extension));
         // No more than the limit, since some files, such as devices, have no end.
         let mut bytes = Vec::new();
         let read =
             std::fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
         read.map_err(|e| refused(e.to_string()))?;
-        if let Some((_, what)) = other {
-            return Err(refused((*what).into()));
+        if let Some(hint) = warplab_host::kinds::elsewhere(path, "ptx") {
+            return Err(refused(format!("{hint}; a PTX file is expected")));
         }
         if bytes.starts_with(b"\x7fELF") {
             return Err(refused(PROGRAM.into()));

@@ -1,8 +1,10 @@
 //! Functions on the host system that all of Warplab's programs use.
 //!
 //! [`input`] reads files up to a bound. [`destination`] writes files that are complete or absent. [`limits`]
-//! computes the number of threads for which the process has memory, [`numbers`] parses ranges of numbers, and [`names`]
-//! finds what a mistyped name may mean.
+//! computes the number of threads for which the process has memory, [`numbers`] parses ranges of numbers, [`names`]
+//! finds what a mistyped name may mean, and [`shell`] writes commands as text. [`kinds`] says where a file
+//! of another kind belongs. `manual`, a feature, writes completions and
+//! manual pages.
 //!
 //! ```
 //! use std::io::Write as _;
@@ -18,6 +20,10 @@
 
 pub mod destination;
 pub mod input;
+pub mod kinds;
 pub mod limits;
+#[cfg(feature = "manual")]
+pub mod manual;
 pub mod names;
 pub mod numbers;
+pub mod shell;

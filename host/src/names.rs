@@ -15,7 +15,8 @@ const SIMILAR: f64 = 0.8;
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let likeness = |name: &str| {
-        let typo = strsim::osa_distance(&word, &name.to_lowercase()) == 1;
+        // One letter is no typo of another one.
+        let typo = word.chars().count() > 2 && strsim::osa_distance(&word, &name.to_lowercase()) == 1;
         if typo { 1.0 } else { strsim::jaro_winkler(&word, &name.to_lowercase()) }
     };
     let scored = known.into_iter().map(|name| (likeness(name), name)).filter(|(score, _)| *score >= SIMILAR);
@@ -36,7 +37,30 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 /// ```
 #[must_use]
 pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    format!("unknown {what} `{name}`{}", among(name, "known are", known))
+}
+
+/// What a mistyped name may mean, and the names that exist, to follow a message about it.
+///
+/// ```
+/// # use warplab_host::names::among;
+/// assert_eq!(among("bwo", "there are", &["larf", "bow"]), "; did you mean `bow`? there are larf, bow");
+/// ```
+#[must_use]
+pub fn among(name: &str, exist: &str, known: &[&str]) -> String {
     let guess = nearest(name, known.iter().copied());
     let guess = guess.map_or(String::new(), |guess| format!(" did you mean `{guess}`?"));
-    format!("unknown {what} `{name}`;{guess} known are {}", known.join(", "))
+    format!(";{guess} {exist} {}", known.join(", "))
+}
+
+/// What a mistyped name may mean, to follow a message about it: `; did you mean `bow`?`, or nothing.
+///
+/// ```
+/// # use warplab_host::names::perhaps;
+/// assert_eq!(perhaps("mtamul", ["matmul", "saxpy"]), "; did you mean `matmul`?");
+/// assert_eq!(perhaps("zzz", ["matmul", "saxpy"]), "");
+/// ```
+#[must_use]
+pub fn perhaps<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, known).map_or(String::new(), |guess| format!("; did you mean `{guess}`?"))
 }

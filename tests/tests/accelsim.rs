@@ -58,10 +58,7 @@ fn compare(ours: &Trace, back: &Trace) -> (u64, u64) {
             for warp in 0..launch.geometry.warps_per_block() {
                 let [mut a, mut b] =
                     [ours, back].map(|trace| trace.slice_cursor(number, block, warp).expect("a warp"));
-                loop {
-                    let (Some(x), Some(y)) = (a.step().expect("a step"), b.step().expect("a step")) else {
-                        break;
-                    };
+                while let (Some(x), Some(y)) = (a.step().expect("a step"), b.step().expect("a step")) {
                     let (inst, other) = (&mine.insts[x.pc.index()], &theirs.insts[y.pc.index()]);
                     assert_eq!((x.pc, x.exec), (y.pc, y.exec), "{inst}");
                     let ((what, written, read), (what_back, written_back, read_back)) =

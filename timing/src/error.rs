@@ -57,6 +57,31 @@ pub enum ReplayError {
         /// Results that were supplied.
         supplied: u64,
     },
+    /// A technique supplied a value whose row it did not have compared for this use.
+    #[error(
+        "technique {technique}: kernel {kernel}, PC {:#06x}, block {block}, warp {warp}: it supplied {} {}{register} without \
+         having its row compared with the recording in this call; a value that replaces the program's goes through {}",
+        pc * 8,
+        if *predicate { "predicate" } else { "register" },
+        if *predicate { "P" } else { "R" },
+        if *predicate { "`Cx::compare_predicate`" } else { "`Cx::supply` or `Cx::supply_result`" }
+    )]
+    Unchecked {
+        /// Name of the technique.
+        technique: &'static str,
+        /// Kernel name.
+        kernel: String,
+        /// Instruction index.
+        pc: u32,
+        /// Linear block index.
+        block: u32,
+        /// Warp within the block.
+        warp: u32,
+        /// Number of the register or predicate.
+        register: u8,
+        /// Whether it is a predicate.
+        predicate: bool,
+    },
     /// The supplied and lost counts of a technique do not sum to its opportunities.
     #[error(
         "technique {technique}, kernel {kernel}: {opportunities} opportunities, but {supplied} supplied and {lost} lost; its \

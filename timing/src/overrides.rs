@@ -2,6 +2,8 @@
 //! that it does not use are named.
 
 use crate::config::GpuConfig;
+use crate::techniques::BUILT_IN;
+use warplab_host::names::perhaps;
 
 /// The key of an override.
 fn key(set: &str) -> &str {
@@ -18,8 +20,13 @@ pub fn refuse_parameters(set: &[String], techniques: &[String]) -> Result<(), St
         if let Some((technique, _)) = of
             && !techniques.iter().any(|named| named == technique)
         {
+            let known = BUILT_IN.iter().map(|row| row.info.name);
+            let guess = match known.clone().any(|name| name == technique) {
+                true => String::new(),
+                false => perhaps(technique, known),
+            };
             return Err(format!(
-                "--set {item}: `{technique}` is not switched on; add it to --tech, or leave the override out"
+                "--set {item}: `{technique}` is not switched on; add it to --tech, or leave the override out{guess}"
             ));
         }
     }

@@ -61,12 +61,6 @@ pub(crate) const KINDS: &[(&str, &str, &[PolicyEntry])] = &[
     ("Writes to L1", "l1.write_policy, l1.local_write_policy", crate::memory::write::POLICIES),
 ];
 
-/// Names of a list of policies.
-#[must_use]
-pub(crate) fn names(rows: &[PolicyEntry]) -> String {
-    rows.iter().map(|row| row.info.name).collect::<Vec<_>>().join(", ")
-}
-
 /// Our name of the policy that GPGPU-Sim calls `word`.
 #[must_use]
 pub(crate) fn from_gpgpusim(rows: &[PolicyEntry], word: &str) -> Option<&'static str> {

@@ -1,12 +1,14 @@
-//! What produced a result: program, command, machine and traces. JSON results and pages have it, under `produced_by`, so that a
-//! result can be produced again.
+//! What produced a result: program, command, machine, techniques and traces. JSON results, pages, CSV and Parquet files and
+//! timelines have it, under `produced_by`, so that a result can be produced again.
 
 use crate::config::{GpuConfig, Loaded};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use trace_format::reader::Trace;
+use warplab_host::shell;
+use warplab_technique::{ParamValue, Technique};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Version of the program, with the git revision of its sources if they are a checkout.
@@ -32,6 +34,8 @@ const PIECE: usize = 1 << 20;
 pub struct Provenance {
     command: Vec<String>,
     machine: Option<Value>,
+    techniques: Map<String, Value>,
+    machines: Vec<Value>,
     traces: Vec<Value>,
 }
 
@@ -40,22 +44,20 @@ impl Provenance {
     /// is the same whatever its file is called and whatever works on it.
     #[must_use]
     pub fn new(command: &[String]) -> Provenance {
-        let (mut kept, mut words) = (Vec::new(), command.iter());
-        while let Some(word) = words.next() {
-            let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
-            if WITHOUT_EFFECT.contains(&word.as_str()) {
-                words.next();
-            } else if !WITHOUT_EFFECT.contains(&name) && word != CHECKED {
-                kept.push(word.clone());
-            }
+        let kept = shell::without(command.iter().map(String::as_str), &WITHOUT_EFFECT, &[CHECKED]);
+        Provenance {
+            command: kept.into_iter().map(str::to_owned).collect(),
+            machine: None,
+            techniques: Map::new(),
+            machines: Vec::new(),
+            traces: Vec::new(),
         }
-        Provenance { command: kept, machine: None, traces: Vec::new() }
     }
 
     /// The command, quoted for a shell.
     #[must_use]
     pub fn command(&self) -> String {
-        self.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+        self.command.iter().map(|word| shell::quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
     /// With the machine: its name, the values that differ from the named configuration, and all values with their hash.
@@ -71,7 +73,33 @@ impl Provenance {
         self
     }
 
-    /// With a trace: its path, size and hash, and what recorded it.
+    /// With another machine under a name of its own, and its techniques with all their parameters.
+    #[must_use]
+    pub fn beside<'a>(
+        mut self,
+        name: &str,
+        loaded: &Loaded,
+        techniques: impl IntoIterator<Item = &'a Box<dyn Technique>>,
+    ) -> Provenance {
+        let config = &loaded.config;
+        self.machines.push(json!({
+            "name": name,
+            "machine": config.name,
+            "hash": config_hash(config),
+            "config": config,
+            "techniques": with_parameters(techniques),
+        }));
+        self
+    }
+
+    /// With techniques and all their parameters.
+    #[must_use]
+    pub fn running<'a>(mut self, techniques: impl IntoIterator<Item = &'a Box<dyn Technique>>) -> Provenance {
+        self.techniques.extend(with_parameters(techniques));
+        self
+    }
+
+    /// With a trace: its path, size and hash, what recorded it, and the seeds of its data.
     ///
     /// # Errors
     /// The file cannot be read any more.
@@ -82,9 +110,31 @@ impl Provenance {
             "trace": path.display().to_string(),
             "bytes": trace.file_bytes(),
             "hash": hash,
-            "recorded_by": trace.header().tool,
+            "recorded_by": trace.header().recorder(),
+            "origin": trace.header().origin().map_or_else(|| sources(trace), str::to_owned),
+            "seeds": trace.header().seeds(),
         }));
         Ok(())
+    }
+
+    /// With a recording that is made on demand: its workload, its key by content, and the options of `emu record`.
+    pub fn add_recording(&mut self, workload: &str, key: Option<&str>, options: &[String]) {
+        let origin = ["emu", "record", workload].into_iter().chain(options.iter().map(String::as_str));
+        let origin: Vec<&str> = origin.collect();
+        self.traces.push(json!({ "trace": null, "hash": key, "origin": origin.join(" ") }));
+    }
+
+    /// With the machine, techniques and traces of a result that is an input; the machine of the first one counts.
+    pub fn take_over(&mut self, input: &Value) {
+        if self.machine.is_none() && input["machine"].is_object() {
+            self.machine = Some(input["machine"].clone());
+        }
+        self.techniques.extend(input["techniques"].as_object().cloned().unwrap_or_default());
+        for trace in input["traces"].as_array().into_iter().flatten() {
+            if !self.traces.contains(trace) {
+                self.traces.push(trace.clone());
+            }
+        }
     }
 
     /// The description.
@@ -95,9 +145,47 @@ impl Provenance {
             "revision": REVISION,
             "command": self.command,
             "machine": self.machine,
+            "techniques": self.techniques,
+            // Other machines of a comparison, under their names.
+            "machines": self.machines,
             "traces": self.traces,
+            // No part of a replay or a study is random; the data of a trace may be, see its seeds.
+            "seed": null,
         })
     }
+
+    /// The description in a CSV file: a comment before its table.
+    #[must_use]
+    pub fn csv_comment(&self) -> String {
+        report::csv_comment(&self.to_json())
+    }
+}
+
+/// Techniques by name, with all their parameters.
+fn with_parameters<'a>(techniques: impl IntoIterator<Item = &'a Box<dyn Technique>>) -> Map<String, Value> {
+    let of = |technique: &dyn Technique| {
+        let parameter = |(name, value): (&'static str, ParamValue)| {
+            let value = match value {
+                ParamValue::Number(value) => json!(value),
+                ParamValue::Switch(value) => json!(value),
+                ParamValue::Word(value) => json!(value),
+            };
+            (name.to_owned(), value)
+        };
+        let parameters = technique.params().into_iter().map(parameter).collect();
+        (technique.info().name.to_owned(), Value::Object(parameters))
+    };
+    techniques.into_iter().map(|technique| of(technique.as_ref())).collect()
+}
+
+/// The files of a trace's kernels, where nothing says what recorded them.
+fn sources(trace: &Trace) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for launch in trace.launches() {
+        let file = trace.kernel(launch.kernel).files.first().map(|file| file.name.as_str());
+        names.extend(file.filter(|name| !name.is_empty() && !names.contains(name)));
+    }
+    format!("kernels of {}", if names.is_empty() { "unnamed files".into() } else { names.join(", ") })
 }
 
 /// Hash of all values of a machine but its name and description: 16 hexadecimal digits.
@@ -122,17 +210,6 @@ pub fn file_hash(path: &Path) -> io::Result<String> {
             0 => return Ok(format!("{:016x}", hash.digest())),
             read => hash.update(&piece[..read]),
         }
-    }
-}
-
-/// A word as a shell reads it.
-#[must_use]
-pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./,=:+%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

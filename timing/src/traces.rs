@@ -2,13 +2,17 @@
 
 use std::path::Path;
 use trace_format::reader::Trace;
+use warplab_host::kinds;
 
 /// Opens a trace; the notes say which part of it is used, if it is not complete.
 ///
 /// # Errors
 /// The file cannot be read, is no trace, or holds nothing to replay; the error names the file.
 pub fn open(path: &Path) -> Result<(Trace, Vec<String>), String> {
-    let trace = Trace::open(path).map_err(|why| why.to_string())?;
+    let trace = Trace::open(path).map_err(|why| {
+        let hint = kinds::elsewhere(path, "wtrace").map_or(String::new(), |hint| format!("\n  help: {hint}"));
+        format!("{why}{hint}")
+    })?;
     if trace.launches().is_empty() || trace.frames().is_empty() {
         let what = if trace.launches().is_empty() { "launch" } else { "warp" };
         let why = trace.incomplete().map_or(String::new(), |why| format!(" ({why})"));

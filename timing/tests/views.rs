@@ -52,7 +52,7 @@ struct Timeline(Vec<Value>);
 impl Timeline {
     fn of(trace: &Trace, replay: &Replay) -> Timeline {
         let mut text = Vec::new();
-        timeline::write(&mut text, trace, replay, &[]).expect("a timeline");
+        timeline::write(&mut text, trace, replay, &[], &Value::Null).expect("a timeline");
         let value: Value = serde_json::from_slice(&text).expect("valid JSON");
         Timeline(value["traceEvents"].as_array().expect("events").clone())
     }
@@ -280,6 +280,8 @@ fn read_log(text: &str) -> (BTreeMap<u64, Logged>, usize) {
                 let row = rows.get_mut(&number(1)).expect("begun");
                 assert!(row.end.replace((cycle(), flushed)).is_none(), "{line}: ended twice");
             }
+            // Viewers pass over what they do not know.
+            comment if comment.starts_with("# produced_by ") => {}
             other => panic!("unknown command {other}"),
         }
     }
@@ -293,7 +295,7 @@ fn the_konata_log_has_every_instruction_with_its_stages_in_order() {
     for (gpu, set, techniques) in MACHINES {
         let replay = run(&trace, gpu, set, techniques, whole());
         let mut text = Vec::new();
-        konata::write(&mut text, &trace, &replay).expect("a log");
+        konata::write(&mut text, &trace, &replay, &Value::Null).expect("a log");
         let text = String::from_utf8(text).expect("UTF-8");
         let (rows, arrows) = read_log(&text);
         let c = &replay.total.counters;
@@ -348,7 +350,7 @@ fn the_stages_of_a_dependent_product_take_the_configured_cycles() {
     let trace = Trace::open(&path).expect("the trace");
     let replay = run(&trace, "gtx480", &["gpu.sms=1"], &[], whole());
     let mut text = Vec::new();
-    konata::write(&mut text, &trace, &replay).expect("a log");
+    konata::write(&mut text, &trace, &replay, &Value::Null).expect("a log");
     let (rows, _) = read_log(&String::from_utf8(text).expect("UTF-8"));
     let products: Vec<&Logged> = rows.values().filter(|row| row.label.contains("FFMA")).collect();
     assert_eq!(products.len(), 12);

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Builds Warplab and installs its programs with the CUDA libraries, so that unmodified CUDA programs run on them.
+# Builds Warplab and installs its programs with the CUDA libraries, so that unmodified CUDA programs run on them, and with
+# manual pages and completions for shells.
 #
 #   install.sh [PREFIX]               for instance: install.sh ~/.local
 #
-# Programs are in PREFIX/bin, the libraries in PREFIX/lib/warplab, where `emu` finds them; the folder may be moved as a
-# whole. PREFIX is ~/.local unless it is given. BUILT=FOLDER takes programs that are built already. Needs cargo and
-# a C compiler.
+# Programs are in PREFIX/bin, the libraries in PREFIX/lib/warplab, where `emu` finds them, the rest in PREFIX/share; the
+# folder may be moved as a whole. PREFIX is ~/.local unless it is given. BUILT=FOLDER takes programs that are built already.
+# Needs cargo and a C compiler.
 set -euo pipefail
 
 case ${1:-} in
 -*)
-    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac
@@ -36,4 +37,14 @@ ln -sfn libcuda.so.1 "$prefix/lib/warplab/libcuda.so"
 for compiler in "$BUILT"/cuda/bin/*; do
     put "$compiler" "$prefix/lib/warplab/bin/${compiler##*/}" 755
 done
+share=$prefix/share
+mkdir -p "$share/man/man1" "$share/bash-completion/completions" "$share/zsh/site-functions" "$share/fish/vendor_completions.d"
+for program in emu timing trace; do
+    installed=$prefix/bin/$program
+    "$installed" man -o "$share/man/man1" >/dev/null
+    "$installed" completions bash >"$share/bash-completion/completions/$program"
+    "$installed" completions zsh >"$share/zsh/site-functions/_$program"
+    "$installed" completions fish >"$share/fish/vendor_completions.d/$program.fish"
+done
 echo "installed emu, timing, trace and demo in $prefix/bin, the CUDA libraries in $prefix/lib/warplab"
+case ":$PATH:" in *":$prefix/bin:"*) ;; *) echo "note: $prefix/bin is not in PATH" ;; esac

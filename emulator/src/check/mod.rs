@@ -49,8 +49,10 @@ impl Checks {
                 "synccheck" => checks.sync = true,
                 "divcheck" => checks.division = true,
                 other => {
+                    let known = ["memcheck", "initcheck", "racecheck", "synccheck", "divcheck", "all"];
+                    let guess = warplab_host::names::perhaps(other, known);
                     return Err(format!(
-                        "there is no check `{other}`\n  help: checks are memcheck, initcheck, racecheck, synccheck, \
+                        "there is no check `{other}`{guess}\n  help: checks are memcheck, initcheck, racecheck, synccheck, \
                          divcheck and all"
                     ));
                 }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(
     name = "emu",
-    version,
+    version = crate::VERSION,
     max_term_width = 100,
     after_help = "Examples:
   emu run vectoradd.ptx                          launches what vectoradd.toml says
@@ -70,6 +70,52 @@ pub(super) enum Command {
   emu inspect app.ptx
   emu inspect app.ptx --json")]
     Inspect(Inspect),
+    /// Write a launch manifest for the kernels of a PTX file, from their signatures.
+    #[command(after_help = "Examples:
+  emu init app.ptx                    writes app.toml beside it, with a launch of each kernel to fill in
+  emu init app.ptx --kernel gemm -o -     prints one for the kernel gemm")]
+    Init(Init),
+    /// Print completions for a shell.
+    #[command(after_help = "Example:
+  emu completions bash > ~/.local/share/bash-completion/completions/emu")]
+    Completions(Completions),
+    /// Print the manual page, or write all of them into a folder.
+    #[command(after_help = "Examples:
+  emu man | man -l -
+  emu man -o ~/.local/share/man/man1")]
+    Man(Man),
+}
+
+/// Flags of `emu init`.
+#[derive(Debug, Args)]
+pub(super) struct Init {
+    /// The PTX file.
+    #[arg(value_name = "APP.ptx")]
+    pub ptx: PathBuf,
+    /// Only this kernel. May be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Vec<String>,
+    /// The manifest [default: APP.toml beside the PTX]; `-` for standard output.
+    #[arg(short, long, value_name = "FILE.toml")]
+    pub output: Option<PathBuf>,
+    /// Replace a manifest that is there.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Flags of `emu completions`.
+#[derive(Debug, Args)]
+pub(super) struct Completions {
+    /// The shell.
+    pub shell: warplab_host::manual::Shell,
+}
+
+/// Flags of `emu man`.
+#[derive(Debug, Args)]
+pub(super) struct Man {
+    /// Write the pages of all commands into this folder; created if needed.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
 }
 
 /// Flags of the code that kernels become, shared by `emu run`, `emu record` and `emu disasm`.

@@ -24,9 +24,10 @@ pub(super) fn disasm(args: &Disasm) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
     for (i, name) in names.iter().enumerate() {
         let Some(id) = module.kernel(name) else {
+            let guess = warplab_host::names::perhaps(name, module.kernels());
             let known = module.kernels().join(", ");
             return Err(CliError::Usage(format!(
-                "there is no kernel `{name}` in {}\n  help: kernels of the PTX file: {}",
+                "there is no kernel `{name}` in {}{guess}\n  help: kernels of the PTX file: {}",
                 args.ptx.display(),
                 if known.is_empty() { "none" } else { &known }
             )));
@@ -61,10 +62,13 @@ pub(super) fn listing(kernel: &MachineKernel, ptx_lines: bool) -> String {
         }
         let line = kernel.lines[i].code.line;
         if ptx_lines && line != last_line && line > 0 {
+            let source = kernel.lines[i].source;
+            let source = kernel.file(source).filter(|_| source.is_known()).map(|file| (file, source.line));
             let _ = writeln!(
                 text,
-                "            // {}:{line}: {}",
+                "            // {}:{line}{}: {}",
                 kernel.code_file().map_or("", |file| file.name.as_str()),
+                source.map_or(String::new(), |(file, line)| format!(", {}:{line}", file.name)),
                 kernel.code_text(pc).unwrap_or("")
             );
             last_line = line;

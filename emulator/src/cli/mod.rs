@@ -4,15 +4,18 @@
 //! went wrong, a failed check included, and 2 for a wrong command line. Colours and progress appear on
 //! terminals only, colours not when `NO_COLOR` is set. `args` declares the flags, `run` runs and records
 //! manifests, `program` whole CUDA programs, `disasm` lists kernels, `extract` extracts device code
-//! from executables, `inspect` shows the contents of PTX files, `summary` prints results, `progress`
-//! draws the bar.
+//! from executables, `inspect` shows the contents of PTX files, `init` writes manifests, `summary` prints results,
+//! `progress` draws the bar, `manual` writes completions and manual pages, `origin` the text of the command.
 
 mod args;
 mod compilers;
 mod disasm;
 mod error;
 mod extract;
+mod init;
 mod inspect;
+mod manual;
+mod origin;
 mod program;
 mod progress;
 mod run;
@@ -36,6 +39,9 @@ pub fn main() -> ExitCode {
         Command::Disasm(disasm) => disasm::disasm(disasm).map(|()| true),
         Command::Extract(extract) => extract::extract(extract).map(|()| true),
         Command::Inspect(inspect) => inspect::inspect(inspect).map(|()| true),
+        Command::Init(args) => init::init(args).map(|()| true),
+        Command::Completions(args) => manual::completions(args).map(|()| true),
+        Command::Man(args) => manual::man(args).map(|()| true),
     });
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -22,9 +22,10 @@ use warplab_host::input;
 
 /// Environment variable that names the folder with the CUDA libraries.
 const LIBRARIES_VARIABLE: &str = "WARPLAB_LIBRARIES";
-/// Where the libraries are, seen from the folder of `emu`: as cargo builds them, and as archives and
-/// `tools/scripts/install.sh` install them.
-const LIBRARIES_FOLDERS: [&str; 2] = ["cuda", "../lib/warplab"];
+/// Folders of the libraries, seen from that of `emu`: as cargo builds them, and as they are installed.
+const FOLDERS: [&str; 4] = ["cuda", "../lib/warplab", "../lib64/warplab", "../libexec/warplab"];
+/// The folder of the libraries among a user's data, for a program that was installed alone.
+const USERS_FOLDER: &str = "warplab/cuda";
 /// One of the libraries, to check the folder.
 const A_LIBRARY: &str = "libcuda.so.1";
 /// Environment variables that load it into every program: it replaces statically linked CUDA runtimes, those
@@ -59,6 +60,10 @@ pub(super) fn record(args: &Record) -> Result<bool, CliError> {
     destination.check().map_err(|e| CliError::Usage(format!("cannot write {shown}: {e}")))?;
     super::error::tell_interrupted(&destination);
     command.env("WARPLAB_RECORD", &output);
+    // This process becomes the program; at its end it looks whether there is a trace.
+    let expected = std::path::absolute(&output).unwrap_or_else(|_| output.clone());
+    command.env("WARPLAB_RECORD_EXPECTED", format!("{}:{}", std::process::id(), expected.display()));
+    command.env("WARPLAB_RECORD_ORIGIN", super::origin::of_this_process());
     // This trace replaces that of an earlier run when it is complete.
     set(&mut command, "WARPLAB_RECORD_REPLACES", Identity::of(&output).map(|earlier| earlier.to_string()));
     set(&mut command, "WARPLAB_RECORD_ADDRESSES_ONLY", args.addresses_only.then_some("1"));
@@ -104,6 +109,14 @@ fn command(args: &Run) -> Result<Command, CliError> {
     let Some((program, arguments)) = args.program.split_first() else {
         return Err(CliError::Usage("no program is named after `--`".into()));
     };
+    if let Some(name) = &args.device
+        && warplab_gpus::Device::find(name).is_none()
+    {
+        let known: Vec<&str> =
+            warplab_gpus::Device::all().iter().map(|device| device.name.as_str()).collect();
+        let what = warplab_host::names::unknown("device", name, &known);
+        return Err(CliError::Usage(format!("--device: {what}; or a compute capability, such as sm_75")));
+    }
     let libraries = libraries()?;
     if let Some(path) = find(program).filter(|path| path.is_file())
         && let Ok(bytes) = input::read(&path, input::IMAGE_BYTES)
@@ -159,33 +172,43 @@ fn command(args: &Run) -> Result<Command, CliError> {
 /// The folder with the CUDA libraries: the one that the environment names, or one of those near `emu`, wherever
 /// that is installed. `emu` may be reached through a link.
 fn libraries() -> Result<PathBuf, CliError> {
-    let named = std::env::var_os(LIBRARIES_VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let folders = match named {
-        Some(folder) => vec![std::path::absolute(&folder).unwrap_or(folder)],
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folders = match set(LIBRARIES_VARIABLE) {
+        Some(folder) => vec![folder],
         None => {
-            let exe = std::env::current_exe().and_then(std::fs::canonicalize)?;
-            let folder = exe.parent().unwrap_or(Path::new(""));
-            LIBRARIES_FOLDERS.iter().map(|near| beside(folder, near)).collect()
+            let exe = std::env::current_exe()?;
+            let data = set("XDG_DATA_HOME").or_else(|| Some(set("HOME")?.join(".local/share")));
+            places(&exe, std::fs::canonicalize(&exe).ok().as_deref(), data.as_deref())
         }
     };
-    if let Some(folder) = folders.iter().find(|folder| folder.join(A_LIBRARY).exists()) {
-        return Ok(folder.clone());
+    let holds = |folder: &&PathBuf| folder.join(A_LIBRARY).exists();
+    if let Some(folder) = folders.iter().find(holds) {
+        return Ok(std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone()));
     }
-    let searched: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    let tried: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
     Err(CliError::Usage(format!(
-        "the CUDA libraries are not in {}\n  help: `tools/scripts/install.sh` in a \
-         checkout installs emu with them, `cargo build --release` builds both in target/release, and \
-         {LIBRARIES_VARIABLE} names their folder if it is elsewhere",
-        searched.join(" or ")
+        "the CUDA libraries are not in {}\n  help: build them with `cargo build --release -p warplab-cuda`, which leaves them \
+         in target/release/cuda; `tools/scripts/install.sh` copies them to where emu finds them, or name their folder in \
+         {LIBRARIES_VARIABLE}",
+        tried.join(", nor in ")
     )))
 }
 
-/// A folder given from another one, which may begin with `../`.
-fn beside(folder: &Path, near: &str) -> PathBuf {
-    match near.strip_prefix("../") {
-        Some(rest) => folder.parent().unwrap_or(folder).join(rest),
-        None => folder.join(near),
+/// Where the libraries may be: around the program as it was called, around the file that this is a link to, and among the
+/// user's data.
+fn places(exe: &Path, real: Option<&Path>, data: Option<&Path>) -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    for program in [Some(exe), real].into_iter().flatten() {
+        let beside = program.parent().unwrap_or(Path::new(""));
+        folders.extend(FOLDERS.map(|folder| match folder.strip_prefix("../") {
+            Some(inner) => beside.parent().unwrap_or(beside).join(inner),
+            None => beside.join(folder),
+        }));
     }
+    folders.extend(data.map(|data| data.join(USERS_FOLDER)));
+    let mut seen = std::collections::HashSet::new();
+    folders.retain(|folder| seen.insert(folder.clone()));
+    folders
 }
 
 /// The file of a program's name, as the shell finds it.
@@ -226,4 +249,26 @@ fn examine(path: &Path, bytes: &[u8]) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::places;
+    use std::path::Path;
+
+    #[test]
+    fn libraries_are_looked_for_where_programs_are_built_and_installed() {
+        let of = |exe: &str, real: &str| {
+            places(Path::new(exe), Some(Path::new(real)), Some(Path::new("/home/u/.local/share")))
+        };
+        let installed = of("/usr/local/bin/emu", "/usr/local/bin/emu");
+        assert_eq!(installed.len(), 5, "{installed:?}");
+        assert_eq!(installed[1], Path::new("/usr/local/lib/warplab"));
+        let linked = of("/home/u/bin/emu", "/src/target/release/emu");
+        assert!(linked.contains(&"/src/target/release/cuda".into()), "{linked:?}");
+        assert_eq!(
+            linked.last().map(std::path::PathBuf::as_path),
+            Some(Path::new("/home/u/.local/share/warplab/cuda"))
+        );
+    }
 }

@@ -72,7 +72,12 @@ pub(super) fn record(args: &Record) -> Result<bool, CliError> {
     // The trace may go to standard output, which must then hold nothing else.
     let to_stdout = Destination::of(&output).is_stdout();
     let contents = if args.addresses_only { Contents::Addresses } else { Contents::Values };
-    let header = Header { contents, ..Header::default() };
+    let tool = Header::recorded(
+        &format!("warplab {}", crate::VERSION),
+        &super::origin::of_this_process(),
+        &session.manifest().seeds(),
+    );
+    let header = Header { contents, tool, ..Header::default() };
     let writing = WriterOptions::default().with_header(header);
     let outcome = session.record_as(&output, &args.run.options(), &bar, &writing);
     bar.clear();
@@ -102,8 +107,9 @@ fn wanted(session: &Session, dumps: &[String]) -> Result<Vec<(String, u64)>, Cli
         };
         if session.declaration(name).is_none() {
             let known: Vec<&str> = session.manifest().buffers.iter().map(|b| b.name.as_str()).collect();
+            let guess = warplab_host::names::perhaps(name, known.iter().copied());
             return Err(CliError::Usage(format!(
-                "--dump {text}: there is no buffer `{name}`\n  help: buffers of the manifest: {}",
+                "--dump {text}: there is no buffer `{name}`{guess}\n  help: buffers of the manifest: {}",
                 known.join(", ")
             )));
         }

@@ -121,7 +121,8 @@ pub(super) fn set(root: &mut Node, file: &str, assignment: &str) -> Result<(), M
             let known = names(root.get("scalars")).join(", ");
             let help =
                 format!("scalars of this manifest: {}", if known.is_empty() { "none" } else { &known });
-            return Err(fail(format!("there is no scalar `{}`", steps[1]), help));
+            let guess = warplab_host::names::perhaps(steps[1], names(root.get("scalars")));
+            return Err(fail(format!("there is no scalar `{}`{guess}", steps[1]), help));
         }
     } else if steps[0] == "buffer" {
         steps[0] = "buffers";

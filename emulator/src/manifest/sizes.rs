@@ -41,7 +41,8 @@ pub(super) fn choose(root: &mut Node, file: &str, size: Option<&str>) -> Result<
     }
     let Some(size) = size.filter(|name| *name != DEFAULT) else { return Ok(false) };
     let Some(chosen) = chosen else {
-        let error = ManifestError::file(file, format!("there is no size `{size}`"));
+        let guess = warplab_host::names::perhaps(size, names.iter().map(String::as_str));
+        let error = ManifestError::file(file, format!("there is no size `{size}`{guess}"));
         return Err(error.with_help(format!("sizes of this manifest: {}", names.join(", "))));
     };
     if let Value::Table(entries) = &mut root.value

@@ -30,6 +30,22 @@ pub struct Manifest {
     pub overridden: bool,
 }
 
+impl Manifest {
+    /// The seeds of random contents, each once, in the order of the file.
+    #[must_use]
+    pub fn seeds(&self) -> Vec<u64> {
+        let mut seeds = Vec::new();
+        for buffer in &self.buffers {
+            if let Init::Random { seed, .. } = buffer.init
+                && !seeds.contains(&seed)
+            {
+                seeds.push(seed);
+            }
+        }
+        seeds
+    }
+}
+
 /// A buffer of device memory.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Buffer {

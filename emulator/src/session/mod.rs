@@ -416,7 +416,12 @@ fn unknown_kernel(module: &LoadedModule, manifest: &Manifest, spec: &LaunchSpec)
         help: Some(help),
         ..ManifestError::file(
             manifest.path.display().to_string(),
-            format!("there is no kernel `{}` in {}", spec.kernel, module.module.source.name()),
+            format!(
+                "there is no kernel `{}` in {}{}",
+                spec.kernel,
+                module.module.source.name(),
+                warplab_host::names::perhaps(&spec.kernel, known.iter().copied())
+            ),
         )
     }
 }

@@ -75,6 +75,15 @@
   all(".source tbody.cold").forEach((e) => { e.hidden = true; e.previousElementSibling.hidden = false; });
   showTheme();
 
+  // ---- downloads of tables say what produced them, as the files of the report do
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[download$='.csv']");
+    if (!link || link.dataset.told) return;
+    link.dataset.told = "yes";
+    const by = JSON.parse(document.getElementById("report-data").textContent).produced_by;
+    if (by) link.href = link.href.replace(",", "," + encodeURIComponent("# produced_by " + JSON.stringify(by) + "\n"));
+  });
+
   // ---- sorting: numbers by raw value, text naturally, missing values last either way
   const compareText = new Intl.Collator("en", { numeric: true, sensitivity: "base" }).compare;
   const sort = (head) => {

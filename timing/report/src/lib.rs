@@ -68,7 +68,7 @@ pub use chart::{
 pub use error::{Error, Result};
 pub use format::{Format, MISSING, integer};
 pub use highlight::Language;
-pub use report::{DataSet, Report};
+pub use report::{DataSet, Report, csv_comment};
 pub use section::{Callout, Code, Kpi, Section, Tone};
 pub use source::SourceListing;
 pub use table::{Cell, Column, Table};

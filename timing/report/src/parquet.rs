@@ -8,11 +8,13 @@ use std::sync::Arc;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
 
 use crate::format::Format;
+use crate::report::PRODUCED_BY;
 use crate::table::{Cell, Column, Table};
 
 /// Parquet type of a column's cells.
@@ -29,10 +31,18 @@ impl Table {
     /// # Errors
     /// A sentence from the Parquet writer.
     pub fn to_parquet(&self) -> Result<Vec<u8>, String> {
-        self.encode().map_err(|why| why.to_string())
+        self.to_parquet_of(None)
     }
 
-    fn encode(&self) -> Result<Vec<u8>, ParquetError> {
+    /// The same with what produced the numbers in the file's metadata, as JSON under `produced_by`.
+    ///
+    /// # Errors
+    /// A sentence from the Parquet writer.
+    pub fn to_parquet_of(&self, produced_by: Option<&serde_json::Value>) -> Result<Vec<u8>, String> {
+        self.encode(produced_by).map_err(|why| why.to_string())
+    }
+
+    fn encode(&self, produced_by: Option<&serde_json::Value>) -> Result<Vec<u8>, ParquetError> {
         let kinds: Vec<Kind> = (0..self.columns.len()).map(|index| self.kind(index)).collect();
         let fields = self.keys().into_iter().zip(&kinds).map(|(key, kind)| field(&key, *kind));
         let schema =
@@ -40,6 +50,9 @@ impl Table {
         let properties = WriterProperties::builder()
             .set_created_by(concat!("warplab ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_compression(Compression::SNAPPY)
+            .set_key_value_metadata(
+                produced_by.map(|what| vec![KeyValue::new(PRODUCED_BY.to_owned(), what.to_string())]),
+            )
             .build();
         let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
         let mut group = writer.next_row_group()?;

@@ -10,6 +10,16 @@ use crate::table::Table;
 /// Version of the JSON layout; raised when keys change meaning.
 const SCHEMA: &str = "warplab-report/1";
 
+/// Key of what produced the numbers, in JSON, in the comment of a CSV file and in the metadata of a Parquet file.
+pub(crate) const PRODUCED_BY: &str = "produced_by";
+
+/// The comment before the table of a CSV file: `# produced_by` and the description in one line of JSON. Readers of CSV are
+/// told to pass over lines that begin with `#`.
+#[must_use]
+pub fn csv_comment(produced_by: &Value) -> String {
+    format!("# {PRODUCED_BY} {produced_by}\n")
+}
+
 /// A report under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -18,6 +28,7 @@ pub struct Report {
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) sections: Vec<Section>,
     pub(crate) footer: String,
+    pub(crate) produced_by: Option<Value>,
 }
 
 /// One chart, table or listing of a report as plain data.
@@ -53,6 +64,13 @@ impl Report {
     #[must_use]
     pub fn fact(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.facts.push((name.into(), value.into()));
+        self
+    }
+
+    /// What produced the numbers, as data: it is in the page, the JSON, and each CSV and Parquet file.
+    #[must_use]
+    pub fn produced_by(mut self, what: Value) -> Self {
+        self.produced_by = Some(what);
         self
     }
 
@@ -106,7 +124,7 @@ impl Report {
 
     /// The report's data as one JSON document.
     ///
-    /// Keys: `schema`, `title`, `subtitle`, `facts` (object), `key_numbers` (array of `section`,
+    /// Keys: `schema`, `title`, `subtitle`, `facts` (object), `produced_by` if it is known, `key_numbers` (array of `section`,
     /// `label`, `value`, `text`) and `data` (array of `id`, `label`, `kind`, `section`, `title`,
     /// `columns`, `rows`, and `summary` if there is one). Missing numbers are null; shares are fractions.
     #[must_use]
@@ -117,14 +135,18 @@ impl Report {
             collect_kpis(&section.title, &section.blocks, &mut key_numbers);
         }
         let data: Vec<_> = self.data_sets().iter().map(DataSet::to_json).collect();
-        json!({
+        let mut document = json!({
             "schema": SCHEMA,
             "title": self.title,
             "subtitle": self.subtitle,
             "facts": facts,
             "key_numbers": key_numbers,
             "data": data,
-        })
+        });
+        if let Some(what) = &self.produced_by {
+            document[PRODUCED_BY] = what.clone();
+        }
+        document
     }
 }
 

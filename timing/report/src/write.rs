@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::outline::{Item, Outline};
 use crate::page::figure_width;
-use crate::report::Report;
+use crate::report::{Report, csv_comment};
 
 /// Paths of everything a report wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +45,10 @@ impl Report {
             fs::create_dir_all(folder).map_err(io("create the folder", folder))?;
         }
         let mut csvs = Vec::new();
+        let comment = self.produced_by.as_ref().map(csv_comment).unwrap_or_default();
         for data in self.data_sets() {
-            csvs.push(replace(csv_dir.join(format!("{}.csv", data.id)), data.table.to_csv().as_bytes())?);
+            let text = comment.clone() + &data.table.to_csv();
+            csvs.push(replace(csv_dir.join(format!("{}.csv", data.id)), text.as_bytes())?);
         }
         let parquets = self.write_parquets(dir)?;
         let mut svgs = Vec::new();
@@ -70,7 +72,8 @@ impl Report {
         let mut written = Vec::new();
         for data in self.data_sets() {
             let path = folder.join(format!("{}.parquet", data.id));
-            let bytes = data.table.to_parquet().map_err(encode("encode", &path))?;
+            let bytes =
+                data.table.to_parquet_of(self.produced_by.as_ref()).map_err(encode("encode", &path))?;
             written.push(replace(path, &bytes)?);
         }
         Ok(written)

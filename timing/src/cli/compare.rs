@@ -40,9 +40,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CliError> {
 /// Reads a JSON document that this program wrote.
 pub(super) fn read(path: &Path) -> Result<Value, CliError> {
     let shown = path.display();
+    if let Some(hint) = warplab_host::kinds::elsewhere(path, "json").filter(|_| path.exists()) {
+        return Err(CliError(format!("{shown}: a JSON result is expected; {hint}")));
+    }
     let text =
         input::read_text(path, input::RESULT_BYTES).map_err(|why| format!("cannot read {shown}: {why}"))?;
-    let value: Value = serde_json::from_str(&text).map_err(|why| format!("{shown}: {why}"))?;
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|why| format!("{shown}: a JSON result of `timing` is expected, and this is none: {why}"))?;
     let schema = value.get("schema").and_then(Value::as_str);
     match schema {
         Some(schema) if schema.starts_with("warplab-") => Ok(value),

@@ -266,6 +266,12 @@ fn write(
     command: &[String],
 ) -> Result<(), CliError> {
     let configuration = files.iter().find_map(configuration);
+    let mut by = Provenance::new(command);
+    for file in files {
+        if let File::Result(_, value) = file {
+            by.take_over(&value[KEY]);
+        }
+    }
     if !to_stdout {
         let on = configuration.map_or(String::new(), |name| format!(" on {name}"));
         let formats = found.formats.join(", ");
@@ -280,18 +286,18 @@ fn write(
         let mut value = found.to_json();
         value["reference"] = json!(arguments.reference.display().to_string());
         value["config"] = json!(configuration);
-        value[KEY] = Provenance::new(command).to_json();
+        value[KEY] = by.to_json();
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     if let Some(path) = &arguments.csv {
-        output::write_file(path, &found.to_csv()?)?;
+        output::write_file(path, &(by.csv_comment() + &found.to_csv()?))?;
     }
     if let Some(path) = &arguments.html {
         let about = [
             ("Reference", arguments.reference.display().to_string()),
             ("Configuration", configuration.unwrap_or("not named").to_owned()),
         ];
-        output::write_file(path, &page(found, &about, arguments.worst).to_html()?)?;
+        output::write_file(path, &page(found, &about, arguments.worst).produced_by(by.to_json()).to_html()?)?;
     }
     Ok(())
 }
@@ -327,7 +333,8 @@ fn tolerance(text: &str) -> Result<(String, f64), String> {
     let (name, share) = text.split_once('=').unwrap_or(("cycles", text));
     if metric(name).is_none() {
         let names: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
-        return Err(format!("unknown metric {name}; expected {} or a counter", names.join(", ")));
+        let known = warplab_host::names::among(name, "expected", &names);
+        return Err(format!("unknown metric {name}{known} or a counter"));
     }
     Ok((name.to_owned(), threshold(share)?))
 }

@@ -71,7 +71,8 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     for (path, label) in arguments.traces.iter().zip(unique_labels(&arguments.traces)) {
         traces.extend(left_out.unless(path, output::open_trace(path))?.map(|trace| (label, trace)));
     }
-    let mut provenance = Provenance::new(command).on(&load(&replayed.config, &replayed.set)?, &replayed.set);
+    let loaded = load(&replayed.config, &replayed.set)?;
+    let mut provenance = Provenance::new(command).on(&loaded, &replayed.set);
     traces.iter().try_for_each(|(_, trace)| provenance.add(trace))?;
     let requested = Requested {
         traces: traces
@@ -110,16 +111,17 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     let labels: Vec<String> = traces.into_iter().map(|(label, _)| label).collect();
     if let Some(folder) = &arguments.output {
         let about = [
-            ("Machine", replayed.config.clone()),
+            ("Machine", loaded.config.name.clone()),
             ("Traces", labels.join(", ")),
             ("Points", points.len().to_string()),
         ];
-        let written = explore::page(&explored, &labels, &about).write(folder)?;
+        let written =
+            explore::page(&explored, &labels, &about).produced_by(provenance.to_json()).write(folder)?;
         output::print(&format!("{}\n{}\n", written.html.display(), written.json.display()))?;
     }
     if let Some(path) = &arguments.json {
         let mut value = to_json(&explored, &labels);
-        value["config"] = json!(replayed.config);
+        value["config"] = json!(loaded.config.name);
         left_out.add_to(&mut value);
         value[KEY] = provenance.to_json();
         output::write_file(path, &(serde_json::to_string_pretty(&value)? + "\n"))?;

@@ -10,6 +10,7 @@ mod explore;
 mod import_trace;
 mod left_out;
 mod list;
+mod manual;
 mod output;
 mod progress;
 mod replay;
@@ -26,7 +27,7 @@ mod workloads;
 
 use crate::overrides as unused;
 use crate::techniques::{Catalogue, Registration};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use error::CliError;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -69,6 +70,10 @@ enum Command {
     /// Shows configurations and their keys, and imports those of GPGPU-Sim and Accel-Sim.
     #[command(subcommand)]
     Config(config::Command),
+    /// Prints completions for a shell.
+    Completions(manual::Completions),
+    /// Prints the manual page, or writes all of them into a folder.
+    Man(manual::Man),
 }
 
 /// Runs the command and returns its exit code.
@@ -113,13 +118,15 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
         Command::Report(arguments) => done(report::run(arguments, &catalogue, &command)),
         Command::Sweep(arguments) => done(sweep::run(arguments, &catalogue, &command)),
         Command::Explore(arguments) => done(explore::run(arguments, &catalogue, &command)),
-        Command::Reproduce(arguments) => done(reproduce::run(arguments, &catalogue)),
+        Command::Reproduce(arguments) => done(reproduce::run(arguments, &catalogue, &command)),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Rerun(arguments) => rerun::run(arguments),
         Command::Correlate(arguments) => correlate::run(arguments, &command),
         Command::List(arguments) => done(list::run(arguments, &catalogue)),
         Command::ImportTrace(arguments) => done(import_trace::run(arguments)),
         Command::Config(command) => done(config::run(command)),
+        Command::Completions(arguments) => done(manual::completions(arguments, Arguments::command())),
+        Command::Man(arguments) => done(manual::man(arguments, Arguments::command())),
     });
     match outcome {
         Ok(code) => code,

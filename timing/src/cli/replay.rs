@@ -10,11 +10,12 @@ use crate::engine::Progress;
 use crate::named::{NamedMachine, Ready};
 use crate::observe::ViewOptions;
 use crate::provenance::{KEY, Provenance};
-use crate::replay::{Replay, ReplayOptions, replay};
-use crate::stats::{CounterEntry, EnergyTable, Stall, Stats, TechniqueStats};
+use crate::replay::{LaunchStats, Replay, ReplayOptions, replay};
+use crate::stats::{CounterEntry, Counters, EnergyTable, Stall, Stats, TechniqueStats};
 use crate::techniques::{Catalogue, Technique};
 use clap::Args;
 use comfy_table::{CellAlignment, Table, presets};
+use report::Column;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use trace_format::reader::Trace;
@@ -26,6 +27,7 @@ use trace_format::reader::Trace;
     timing replay matmul.wtrace --tech bow --tech corf --machine \"w5: bow, technique.bow.window=5\" --machine qv100\n  \
     timing replay *.wtrace --set scheduler.policy=lrr --set technique.bow.window=2 --threads 2\n  \
     timing replay matmul.wtrace --tech corf++ --ideal\n  \
+    timing replay app.wtrace --csv launches.csv --per-launch\n  \
     timing replay bfs.wtrace --kernels expand --launches 3-10,12\n  \
     timing replay matmul.wtrace --timeline out.json --window 5000-8000 --sms 0\n  \
     timing replay matmul.wtrace --interval 1000 --series out.csv --columns ipc,dram_bytes\n\n\
@@ -36,7 +38,8 @@ use trace_format::reader::Trace;
     (--tech and --machine together name more than one) the plain machine at the top level and the others under `machines`, \
     each with its name, statistics and `ratio`; with --per-sm, \
     one object per SM under `sms`; with --interval, samples under `series`. \
-    Traces that cannot be replayed are under `left_out`, each with the reason, and the exit code is 1.")]
+    What produced the result is under `produced_by`, in a CSV file in a comment line before the table (pandas: \
+    comment='#'). Traces that cannot be replayed are under `left_out`, each with the reason, and the exit code is 1.")]
 pub(super) struct Arguments {
     /// Traces to replay.
     #[arg(required = true)]
@@ -62,6 +65,9 @@ pub(super) struct Arguments {
     /// Writes one row per trace and replay as CSV; `-` for stdout.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
+    /// Has --csv write one row per launch instead.
+    #[arg(long, requires = "csv")]
+    per_launch: bool,
     /// Adds the statistics of each SM to the JSON.
     #[arg(long)]
     per_sm: bool,
@@ -166,11 +172,17 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     };
     let mut provenance =
         Provenance::new(command).on(&loaded, &arguments.techniques.overrides(&arguments.replayed));
+    provenance = match &variants[..] {
+        [one] if arguments.machines.is_empty() => provenance.running(&one.ready.techniques),
+        several => several.iter().fold(provenance, |so_far, variant| {
+            so_far.beside(&variant.name, &variant.ready.loaded, &variant.ready.techniques)
+        }),
+    };
     let (mut outcomes, mut left_out) = (Vec::new(), LeftOut::of(arguments.traces.len()));
     for path in &arguments.traces {
         if let Some((trace, outcome)) = left_out.unless(path, replay_one(path))? {
-            arguments.views.write(&trace, outcome.shown())?;
             provenance.add(&trace)?;
+            arguments.views.write(&trace, outcome.shown(), &provenance)?;
             outcomes.push(outcome);
         }
     }
@@ -178,6 +190,9 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     if !files.chain(arguments.views.files()).any(output::is_stdout) {
         for outcome in &outcomes {
             output::print(&table(outcome, &config.name, &variants, &energy))?;
+        }
+        if outcomes.len() > 1 {
+            output::print(&summary(&outcomes, &config.name, &variants, &energy).to_text())?;
         }
     }
     if let Some(path) = &arguments.json {
@@ -188,7 +203,8 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     if let Some(path) = &arguments.csv {
-        output::write_file(path, &to_csv(&outcomes, &variants)?)?;
+        let text = provenance.csv_comment() + &to_csv(&outcomes, &variants, arguments.per_launch)?;
+        output::write_file(path, &text)?;
     }
     left_out.verdict()
 }
@@ -210,11 +226,17 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }
 
+fn without_latency(counters: &Counters) -> f64 {
+    if counters.launch_latency_cycles == 0 { 0.0 } else { counters.kernel_cycles as f64 }
+}
+
 fn metrics(stats: &Stats, energy: &EnergyTable) -> Vec<Metric> {
     let c = &stats.counters;
     let per = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     let mut rows: Vec<Metric> = vec![
         ("cycles".into(), c.cycles as f64, 0),
+        // The same as the cycles where there is no latency.
+        ("cycles without launch latency".into(), without_latency(c), 0),
         ("warp instructions".into(), c.warp_instructions as f64, 0),
         ("thread instructions".into(), c.thread_instructions as f64, 0),
         ("IPC (warp instructions)".into(), c.ipc(), 3),
@@ -390,12 +412,14 @@ fn to_json(outcomes: &[Outcome], config: &GpuConfig, variants: &[Variant], energ
     value
 }
 
-/// Quotients of the figures with techniques and without; null if the latter are 0.
+/// Quotients of the figures with techniques and without, and the speed-up without launch latency; null if a denominator is 0.
 fn ratios(with: &Stats, plain: &Stats) -> Value {
     let of = |a: f64, b: f64| if b == 0.0 { Value::Null } else { json!(a / b) };
     let (a, b) = (&with.counters, &plain.counters);
     json!({
         "cycles": of(a.cycles as f64, b.cycles as f64),
+        "kernel_cycles": of(a.kernel_cycles as f64, b.kernel_cycles as f64),
+        "speedup": of(b.kernel_cycles as f64, a.kernel_cycles as f64),
         "ipc": of(a.ipc(), b.ipc()),
         "rf_reads": of(a.rf_reads as f64, b.rf_reads as f64),
         "rf_writes": of(a.rf_writes as f64, b.rf_writes as f64),
@@ -403,33 +427,112 @@ fn ratios(with: &Stats, plain: &Stats) -> Value {
     })
 }
 
-fn to_csv(outcomes: &[Outcome], variants: &[Variant]) -> Result<String, CliError> {
+/// All traces in a row each, with the means of each machine.
+fn summary(outcomes: &[Outcome], config: &str, variants: &[Variant], energy: &EnergyTable) -> report::Table {
+    let mut columns = vec![
+        Column::text("Trace"),
+        Column::integer("Warp instructions"),
+        Column::integer("Cycles"),
+        Column::float("IPC", 3),
+    ];
+    for variant in variants {
+        columns.push(Column::integer(format!("Cycles {}", variant.name)));
+        columns.extend(["Speedup", "RF accesses", "RF energy"].map(|name| Column::ratio(name, 3)));
+    }
+    let title = format!("{} traces on {config}", outcomes.len());
+    let mut table = report::Table::new(title, columns);
+    let mut ratios: Vec<[Vec<f64>; 3]> = vec![Default::default(); variants.len()];
+    for outcome in outcomes {
+        let plain = &outcome.plain.total;
+        let c = &plain.counters;
+        let mut row = report::cells![&outcome.label, c.warp_instructions, c.cycles, c.ipc()].to_vec();
+        for ((variant, replay), means) in variants.iter().zip(&outcome.others).zip(&mut ratios) {
+            let (stats, d) = (&replay.total, &replay.total.counters);
+            let over = |a: f64, b: f64| if b == 0.0 { f64::NAN } else { a / b };
+            let found = [
+                over(c.kernel_cycles as f64, d.kernel_cycles as f64),
+                over((d.rf_reads + d.rf_writes) as f64, (c.rf_reads + c.rf_writes) as f64),
+                over(variant.ready.energy.register_file_pj(stats), energy.register_file_pj(plain)),
+            ];
+            row.push(d.cycles.into());
+            row.extend(found.map(report::Cell::from));
+            means.iter_mut().zip(found).for_each(|(all, one)| all.push(one));
+        }
+        table.push(row);
+    }
+    if variants.is_empty() {
+        return table;
+    }
+    let mut mean = vec![report::Cell::Missing; 4];
+    mean[0] = "Geometric mean".into();
+    for means in ratios {
+        mean.push(report::Cell::Missing);
+        mean.extend(means.map(|all| report::Cell::from(report::geometric_mean(all))));
+    }
+    table.summary(mean)
+}
+
+/// Columns of a launch, before its counts.
+const LAUNCH_COLUMNS: [&str; 8] = [
+    "launch",
+    "kernel",
+    "stream",
+    "launched_at_cycle",
+    "ended_at_cycle",
+    "replayed_blocks",
+    "threads_per_block",
+    "registers_per_thread",
+];
+
+fn launch_cells(launch: &LaunchStats) -> [String; 8] {
+    [
+        launch.launch.to_string(),
+        launch.kernel.clone(),
+        launch.stream.to_string(),
+        launch.launched_at.to_string(),
+        launch.ended_at.to_string(),
+        launch.blocks.to_string(),
+        launch.threads_per_block.to_string(),
+        launch.registers_per_thread.to_string(),
+    ]
+}
+
+fn to_csv(outcomes: &[Outcome], variants: &[Variant], per_launch: bool) -> Result<String, CliError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let columns = |replay: &Replay| -> Vec<(String, u64)> {
-        replay.total.techniques.iter().flat_map(TechniqueStats::columns).collect()
+    let columns = |stats: &Stats| -> Vec<(String, u64)> {
+        stats.techniques.iter().flat_map(TechniqueStats::columns).collect()
     };
     // Every trace is replayed on the same machines.
     let mut of_techniques: Vec<String> = Vec::new();
-    for (name, _) in outcomes.first().into_iter().flat_map(|outcome| &outcome.others).flat_map(columns) {
-        if !of_techniques.contains(&name) {
-            of_techniques.push(name);
+    for replay in outcomes.first().into_iter().flat_map(|outcome| &outcome.others) {
+        for (name, _) in columns(&replay.total) {
+            if !of_techniques.contains(&name) {
+                of_techniques.push(name);
+            }
         }
     }
     let header = ["trace".to_owned(), "techniques".to_owned()];
-    let header = header.into_iter().chain(Stats::csv_header());
+    let of_launch = LAUNCH_COLUMNS.iter().filter(|_| per_launch).map(|name| (*name).to_owned());
+    let header = header.into_iter().chain(of_launch).chain(Stats::csv_header());
     writer.write_record(header.chain(of_techniques.iter().cloned()))?;
     for outcome in outcomes {
-        let mut row = |machine: &str, replay: &Replay| {
+        let mut write = |machine: &str, launch: &[String], stats: &Stats| {
             let start = [outcome.path.clone(), machine.to_owned()];
-            let own = columns(replay);
+            let start = start.into_iter().chain(launch.iter().cloned());
+            let own = columns(stats);
             let value = |name: &String| {
                 own.iter()
                     .find(|(other, _)| other == name)
                     .map_or(String::new(), |(_, value)| value.to_string())
             };
-            writer.write_record(
-                start.into_iter().chain(replay.total.csv_row()).chain(of_techniques.iter().map(value)),
-            )
+            writer.write_record(start.chain(stats.csv_row()).chain(of_techniques.iter().map(value)))
+        };
+        let mut row = |machine: &str, replay: &Replay| match per_launch {
+            false => write(machine, &[], &replay.total),
+            true => replay
+                .launches
+                .iter()
+                .try_for_each(|launch| write(machine, &launch_cells(launch), &launch.stats)),
         };
         row("", &outcome.plain)?;
         for (variant, replay) in variants.iter().zip(&outcome.others) {

@@ -88,13 +88,16 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         }
     };
     let workloads: Vec<Workload> = workloads.into_iter().map(|(_, workload)| workload).collect();
+    let running = lab.variants.iter().flat_map(|variant| &variant.techniques);
+    let mut provenance = Provenance::new(command).on(&lab.loaded, &replayed.set).running(running);
+    workloads.iter().try_for_each(|workload| provenance.add(&workload.trace))?;
     let contents = Contents {
         lab: &lab,
         workloads: &workloads,
         left_out: left_out.traces(),
         studies: &results,
         without_values: &without_values,
-        command: &Provenance::new(command).command(),
+        produced_by: &provenance,
     };
     let mut report = reports::report(&contents);
     if let (Some(earlier), Some(path)) = (&earlier, &arguments.against) {

@@ -4,6 +4,8 @@ use super::error::CliError;
 use super::output;
 use super::progress::{LateBar, time_left};
 use super::shared::Threads;
+use crate::config::load;
+use crate::provenance::Provenance;
 use crate::reproduce::{
     self, Cache, Experiment, Figure, PAPERS, Plan, Progress, Recorder, Recording, Workloads, measured, page,
     paper, plan,
@@ -67,7 +69,7 @@ pub(super) struct Arguments {
 /// The word that stands for every built-in paper.
 const ALL: &str = "all";
 
-pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), CliError> {
+pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Result<(), CliError> {
     let Some(name) = &arguments.paper else { return output::print(&list(catalogue)?) };
     let names: Vec<&str> = match name.as_str() {
         ALL => PAPERS.iter().map(|(name, _)| *name).collect(),
@@ -102,7 +104,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
     };
     let recorder = Recorder::find(arguments.emu.as_deref())?;
     let cache = arguments.cache.clone().map_or_else(Cache::of_user, |folder| Ok(Cache::at(folder)))?;
-    let tools = Tools { arguments, catalogue, workloads, recorder, cache, program: this_program()? };
+    let tools = Tools { arguments, catalogue, workloads, recorder, cache, program: this_program()?, command };
     let mut left_out = 0;
     for job in &jobs {
         left_out += tools.reproduce(job)?;
@@ -129,6 +131,7 @@ struct Tools<'a> {
     recorder: Recorder,
     cache: Cache,
     program: String,
+    command: &'a [String],
 }
 
 impl Tools<'_> {
@@ -165,7 +168,8 @@ impl Tools<'_> {
             ("Size of the programs", arguments.size.clone()),
             ("Order of instructions", arguments.schedule.clone().unwrap_or_else(|| "latency".into())),
         ];
-        let written = page(experiment, &results, &about).write(folder)?;
+        let by = self.provenance(job, work.tasks.iter().map(|task| &task.recording))?;
+        let written = page(experiment, &results, &about).produced_by(by.to_json()).write(folder)?;
         output::print(&format!(
             "{}\n{}\n{}\n",
             reproduce::text(experiment, &results),
@@ -177,6 +181,27 @@ impl Tools<'_> {
             eprintln!("error: {} is left out of a figure: {why}", recording.workload);
         }
         Ok(failures.len())
+    }
+}
+
+impl Tools<'_> {
+    /// What produces a paper's figures: its machine, which figures may vary, and the recordings.
+    fn provenance<'a>(
+        &self,
+        job: &Job<'_>,
+        recordings: impl Iterator<Item = &'a Recording>,
+    ) -> Result<Provenance, CliError> {
+        let machine = load(&job.experiment.paper.machine, &[])?;
+        let mut by = Provenance::new(self.command).on(&machine, &[]);
+        let mut seen: Vec<&Recording> = Vec::new();
+        for recording in recordings {
+            if !seen.contains(&recording) {
+                seen.push(recording);
+                let key = self.recorder.key(recording, &self.workloads).ok();
+                by.add_recording(&recording.workload, key.as_deref(), &recording.arguments());
+            }
+        }
+        Ok(by)
     }
 }
 

@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode, Stdio};
     Runs the command under `produced_by` of a result again, in this folder, and compares every number. Its traces must have \
     the recorded content. Other files of the command are not written. The exit code is 1 if anything differs.")]
 pub(super) struct Arguments {
-    /// A JSON result of `timing replay`, `study`, `why`, `explore` or `correlate`.
+    /// A JSON result of `timing replay`, `study`, `why`, `explore` or `correlate`, or the data.json of a report.
     result: PathBuf,
     /// Runs it although a trace or the program's revision is another one.
     #[arg(long)]
@@ -79,11 +79,30 @@ fn check(by: &Value) -> Result<(), String> {
 /// Runs a command of this program again; its JSON result.
 fn produce(words: &[String]) -> Result<Value, CliError> {
     let program = std::env::current_exe().map_err(|why| format!("cannot find this program: {why}"))?;
-    let run = Command::new(program).args(words).args(["--json", "-"]).stderr(Stdio::inherit()).output();
+    let mut command = Command::new(program);
+    command.args(words).stderr(Stdio::inherit());
+    if words.first().is_some_and(|word| word == "report") {
+        return report_again(command);
+    }
+    let run = command.args(["--json", "-"]).output();
     let output = run.map_err(|why| format!("cannot run the command again: {why}"))?;
     if !output.status.success() {
         return Err("the command fails now".into());
     }
     serde_json::from_slice(&output.stdout)
         .map_err(|why| CliError(format!("its result cannot be read: {why}")))
+}
+
+/// Writes a report again, into a folder of its own; its data.
+fn report_again(mut command: Command) -> Result<Value, CliError> {
+    let folder = std::env::temp_dir().join(format!("warplab-rerun-{}", std::process::id()));
+    let run = command.arg("-o").arg(&folder).stdout(Stdio::null()).status();
+    let data = match run {
+        Ok(status) if status.success() => read(&folder.join("data.json")),
+        Ok(_) => Err("the command fails now".into()),
+        Err(why) => Err(CliError(format!("cannot run the command again: {why}"))),
+    };
+    // What is left there is in nobody's way.
+    let _ = std::fs::remove_dir_all(&folder);
+    data
 }

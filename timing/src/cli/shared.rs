@@ -108,6 +108,11 @@ pub(super) struct MachineArguments {
 }
 
 impl MachineArguments {
+    /// Whether none is named.
+    pub(super) fn is_empty(&self) -> bool {
+        self.machine.is_empty()
+    }
+
     /// The machines.
     ///
     /// # Errors

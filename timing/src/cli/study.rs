@@ -127,7 +127,10 @@ fn write(
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     let Some(path) = &arguments.csv else { return Ok(()) };
-    results.iter().try_for_each(|r| output::write_file(&csv_of(path, r.study, results.len()), &r.to_csv()))
+    let comment = provenance.csv_comment();
+    results.iter().try_for_each(|r| {
+        output::write_file(&csv_of(path, r.study, results.len()), &(comment.clone() + &r.to_csv()))
+    })
 }
 
 /// File of a study's CSV; with several studies, its name is put before the extension.

@@ -239,7 +239,7 @@ impl Session<'_> {
                 return Ok(());
             }
             let begun = Instant::now();
-            self.tables(&cluster.folder, results).map_err(|CliError(why)| why)?;
+            self.tables(cluster.folder, results).map_err(|CliError(why)| why)?;
             // Writing a large table again and again would take longer than the runs.
             due = Instant::now() + MERGE.max(begun.elapsed() * 20);
             Ok(())

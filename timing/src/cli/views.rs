@@ -5,12 +5,13 @@ use super::output;
 use crate::config::GpuConfig;
 use crate::observe::ViewOptions;
 use crate::observe::record::MOST_RECORDS;
+use crate::provenance::{KEY, Provenance};
 use crate::replay::Replay;
 use crate::stats::Column;
 use crate::techniques::{Technique, TechniqueInfo};
 use crate::view::{konata, timeline};
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use trace_format::reader::Trace;
@@ -101,7 +102,7 @@ impl ViewArguments {
     }
 
     /// Writes the requested files.
-    pub(super) fn write(&self, trace: &Trace, replay: &Replay) -> Result<(), CliError> {
+    pub(super) fn write(&self, trace: &Trace, replay: &Replay, by: &Provenance) -> Result<(), CliError> {
         let columns = self.columns_of(replay)?;
         if let Some(text) = self.window.as_deref() {
             let (window, cycles) = (window(text)?, replay.total.counters.cycles);
@@ -112,10 +113,20 @@ impl ViewArguments {
             }
         }
         if let Some(path) = &self.timeline {
-            output::write_with(path, |out| timeline::write(out, trace, replay, &columns))?;
+            let mut events = 0;
+            output::write_with(path, |out| {
+                events = timeline::write(out, trace, replay, &columns, &by.to_json())?;
+                Ok(())
+            })?;
+            self.tell(path, replay, &format!("{events} events, for ui.perfetto.dev or chrome://tracing"));
         }
         if let Some(path) = &self.konata {
-            output::write_with(path, |out| konata::write(out, trace, replay))?;
+            let mut instructions = 0;
+            output::write_with(path, |out| {
+                instructions = konata::write(out, trace, replay, &by.to_json())?;
+                Ok(())
+            })?;
+            self.tell(path, replay, &format!("{instructions} instructions, for the Konata pipeline viewer"));
         }
         let full = replay.launches.iter().flat_map(|launch| &launch.recordings);
         if let Some((sm, cycle)) =
@@ -128,13 +139,33 @@ impl ViewArguments {
         }
         if let Some(path) = &self.series {
             let text = if path.extension().is_some_and(|extension| extension == "json") {
-                format!("{:#}\n", replay.series_to_json(&columns))
+                let series = replay.series_to_json(&columns);
+                format!(
+                    "{:#}\n",
+                    json!({ "schema": "warplab-series/1", "series": series, KEY: by.to_json() })
+                )
             } else {
-                csv(replay, &columns)?
+                by.csv_comment() + &csv(replay, &columns)?
             };
             output::write_file(path, &text)?;
         }
         Ok(())
+    }
+
+    /// Says what a view shows, unless it is standard output.
+    fn tell(&self, path: &Path, replay: &Replay, what: &str) {
+        if output::is_stdout(Some(path)) {
+            return;
+        }
+        let sms: std::collections::BTreeSet<usize> =
+            replay.launches.iter().flat_map(|launch| &launch.recordings).map(|one| one.sm).collect();
+        let sms = match (sms.first(), sms.last()) {
+            (Some(first), Some(last)) if first != last => format!("SMs {first}-{last}"),
+            (Some(only), _) => format!("SM {only}"),
+            _ => "no SM".into(),
+        };
+        let window = self.window.as_deref().map_or(String::new(), |text| format!(", cycles {text}"));
+        eprintln!("{}: {sms}{window}: {what}", path.display());
     }
 
     /// Adds the samples of each trace to the JSON of a replay.

@@ -41,10 +41,11 @@ pub(super) fn run(
 ) -> Result<(), CliError> {
     let named = arguments.techniques.only()?;
     let loaded = arguments.techniques.load(&arguments.replayed)?;
-    let mut provenance =
+    let provenance =
         Provenance::new(command).on(&loaded, &arguments.techniques.overrides(&arguments.replayed));
     let config = loaded.config;
     let techniques = catalogue.select(&named, &config)?;
+    let mut provenance = provenance.running(&techniques);
     let selection = arguments.replayed.selection()?;
     let to_stdout = output::is_stdout(arguments.json.as_deref());
     output::check(arguments.json.as_deref())?;

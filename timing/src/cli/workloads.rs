@@ -94,7 +94,7 @@ pub(super) fn list(size: &str, filter: Option<&str>) -> Result<String, CliError>
         }
     }
     if !sizes.contains(&size) {
-        return Err(CliError(format!("there is no size {size}; there are {}", sizes.join(", "))));
+        return Err(CliError(warplab_host::names::unknown("size", size, &sizes)));
     }
     if table.rows().is_empty() {
         let text = filter.unwrap_or_default();

@@ -10,6 +10,7 @@ use crate::memory::{replacement, write};
 use crate::policy::{self, PolicyEntry};
 use crate::sched;
 use trace_format::isa::{LatencyClass, Unit};
+use warplab_host::names;
 
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +47,8 @@ fn bounds(config: &GpuConfig) -> Result<(), Broken> {
 
 /// A name of a list of policies.
 fn policy(key: &str, name: &str, rows: &[PolicyEntry]) -> Result<(), Broken> {
-    let rule = format!("there is no such policy; known are {}", policy::names(rows));
+    let known: Vec<&str> = rows.iter().map(|row| row.info.name).collect();
+    let rule = format!("there is no such policy{}", names::among(name, "known are", &known));
     require(rows.iter().any(|row| row.info.name == name), key, format!("`{name}`"), &rule)
 }
 
@@ -77,7 +79,11 @@ fn policies(config: &GpuConfig) -> Result<(), Broken> {
         let key = format!("policy.{name}");
         let mut rows = policy::KINDS.iter().flat_map(|kind| kind.2);
         let Some(row) = rows.find(|row| row.info.name == name) else {
-            return Err(Broken { key, rule: "unknown policy; `timing list` shows all".into() });
+            let known = policy::KINDS.iter().flat_map(|kind| kind.2).map(|row| row.info.name);
+            let guess = names::nearest(name, known)
+                .map_or(String::new(), |guess| format!(" did you mean `{guess}`?"));
+            let rule = format!("unknown policy;{guess} `timing list` shows all");
+            return Err(Broken { key, rule });
         };
         (row.check)(section).map_err(|rule| Broken { key, rule })?;
     }
@@ -182,8 +188,7 @@ fn issue_and_operands(config: &GpuConfig) -> Result<(), Broken> {
 
 fn units(config: &GpuConfig) -> Result<(), Broken> {
     for name in config.units.keys() {
-        let known = UNIT_NAMES.join(", ");
-        let rule = format!("unknown unit class; known are {known}");
+        let rule = format!("unknown unit class{}", names::among(name, "known are", &UNIT_NAMES));
         require(UNIT_NAMES.contains(&name.as_str()), &format!("units.{name}"), name, &rule)?;
     }
     for (name, _) in UNIT_NAMES.iter().zip(Unit::ALL) {
@@ -212,7 +217,7 @@ fn units(config: &GpuConfig) -> Result<(), Broken> {
     }
     for name in config.latency.keys() {
         let known = LatencyClass::ALL.into_iter().filter_map(latency_name).collect::<Vec<_>>();
-        let rule = format!("unknown latency class; known are {}", known.join(", "));
+        let rule = format!("unknown latency class{}", names::among(name, "known are", &known));
         require(known.contains(&name.as_str()), &format!("latency.{name}"), name, &rule)?;
     }
     for name in LatencyClass::ALL.into_iter().filter_map(latency_name) {

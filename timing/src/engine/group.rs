@@ -389,15 +389,15 @@ impl<'a, S: LaunchSource> Group<'a, S> {
             job.ended_at = job.ended_at.max(job.launched_at);
             job.recordings.sort_by_key(|recording| recording.sm);
             total.merge(&job.stats);
-            job.stats.set_cycles(job.ended_at - job.launched_at, self.config);
+            job.stats.set_cycles(job.ended_at - job.launched_at, launch, self.config);
         }
         if jobs.len() > 1 {
             total.merge(shared);
         }
         let cycles = end - self.launched_at;
-        total.set_cycles(cycles, self.config);
+        total.set_cycles(cycles, launch, self.config);
         if let [only] = &mut jobs[..] {
-            only.stats.set_cycles(cycles, self.config);
+            only.stats.set_cycles(cycles, launch, self.config);
         }
         let interval = self.options.view.interval.filter(|_| S::OBSERVED);
         let series =

@@ -9,7 +9,8 @@ use report::{Axis, Callout, Cell, Column, Format, Points, Report, ScatterChart, 
 pub fn table(explored: &[Explored]) -> Table {
     let columns = [
         Column::text("Point"),
-        Column::ratio("IPC", 3).help("Cycles of the plain machine over the point's, geometric mean"),
+        Column::ratio("IPC", 3)
+            .help("Cycles of the plain machine over the point's, without launch latency, geometric mean"),
         Column::ratio("Register-file energy", 3).help(
             "Energy of the register file and of added structures over the plain machine's, geometric mean",
         ),

@@ -91,7 +91,7 @@ impl Measured {
     fn of(outcome: &Outcome) -> Measured {
         let number = |key: &str| outcome.total.get(key).copied().unwrap_or(f64::NAN);
         Measured {
-            cycles: number("cycles"),
+            cycles: number("kernel_cycles"),
             energy: number(sweep::RF_ENERGY),
             storage_bits: outcome.storage_bits,
         }

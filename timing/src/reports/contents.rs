@@ -1,6 +1,7 @@
 //! The input of a report.
 
 use super::measure::{Lab, Workload};
+use crate::provenance::Provenance;
 use crate::studies::StudyResult;
 
 /// Maximum number of traces whose charts fit side by side.
@@ -18,6 +19,6 @@ pub struct Contents<'a> {
     pub left_out: &'a [(String, String)],
     /// Traces that were recorded without values, which studies need.
     pub without_values: &'a [String],
-    /// The command, to reproduce the report.
-    pub command: &'a str,
+    /// What produces the report.
+    pub produced_by: &'a Provenance,
 }

@@ -62,7 +62,7 @@ fn of_baseline(workloads: &[Workload]) -> StackedChart {
 /// Use of the baseline's slots, a bar per workload; `kind` is the page's word for workloads.
 #[must_use]
 pub fn shares(workloads: &[Workload], title: &str, kind: &str) -> StackedChart {
-    let chart = StackedChart::new(title, Axis::new("Scheduler slots", Format::Percent(1)))
+    let chart = StackedChart::new(title, Axis::new("Scheduler slots", Format::Integer))
         .id("issue-slots")
         .categories(kind, names(workloads))
         .height(300.0)
@@ -88,7 +88,7 @@ fn cpi(workloads: &[Workload]) -> StackedChart {
 fn side_by_side(lab: &Lab, workloads: &[Workload]) -> StackedChart {
     let variant = |m: usize| lab.variants[m].label.as_str();
     let bars = || workloads.iter().flat_map(|w| (0..lab.variants.len()).map(move |m| (w, m)));
-    let chart = StackedChart::new("Issue slots by variant", Axis::new("Scheduler slots", Format::Percent(1)))
+    let chart = StackedChart::new("Issue slots by variant", Axis::new("Scheduler slots", Format::Integer))
         .id("issue-slots-by-variant")
         .caption("As above, for every variant.")
         .grouped("Trace", "Variant", bars().map(|(w, m)| (w.label.clone(), variant(m))))

@@ -50,7 +50,7 @@ fn chart(lab: &Lab, workloads: &[Workload], parts: &[&'static str]) -> StackedCh
         workloads.iter().flat_map(|w| (0..lab.variants.len()).map(move |m| (w, m))).collect();
     let total = |w: &Workload| parts.iter().map(|name| part(lab, w, 0, name)).sum::<f64>();
     let (chart, relative) = if lab.variants.len() == 1 {
-        let chart = StackedChart::new(title, Axis::new("Energy", Format::Percent(1)))
+        let chart = StackedChart::new(title, Axis::new("Energy", Format::Float(3)).unit("µJ"))
             .categories("Trace", names(workloads))
             .caption("Shares of the energy that the table prices.")
             .shares();
@@ -63,7 +63,7 @@ fn chart(lab: &Lab, workloads: &[Workload], parts: &[&'static str]) -> StackedCh
     };
     let value = |w: &Workload, m: usize, name: &str| {
         let pj = part(lab, w, m, name);
-        if relative { pj / total(w) } else { pj }
+        if relative { pj / total(w) } else { pj / 1e6 }
     };
     let chart = chart.id("energy-by-component").height(300.0);
     parts.iter().enumerate().fold(chart, |chart, (i, name)| {

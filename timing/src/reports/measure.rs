@@ -22,7 +22,7 @@ pub struct Variant {
     pub label: String,
     /// Its techniques as words of `--tech`; none for the baseline.
     pub words: Vec<String>,
-    techniques: Techniques,
+    pub(crate) techniques: Techniques,
     /// Another machine than that of the lab, with its configuration and energy table.
     machine: Option<(NamedMachine, Box<(GpuConfig, EnergyTable)>)>,
 }
@@ -250,10 +250,10 @@ impl Workload {
         &self.replays[variant].total
     }
 
-    /// Cycles of the baseline over those of a variant.
+    /// Cycles of the baseline over those of a variant, both without the launch latency.
     #[must_use]
     pub fn speedup(&self, variant: usize) -> f64 {
-        ratio(self.plain().counters.cycles, self.on(variant).counters.cycles)
+        ratio(self.plain().counters.kernel_cycles, self.on(variant).counters.kernel_cycles)
     }
 
     /// Register-file bank accesses, reads and writes, relative to the baseline.

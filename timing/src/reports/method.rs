@@ -15,7 +15,7 @@ pub(super) fn section(contents: &Contents<'_>) -> Section {
              not of the chip itself; what is compared is the same model with and without a technique. **Energy** is \
              counted events times published prices.",
         )
-        .code(Code::new(format!("{}\n", contents.command), Language::Plain).title("command"))
+        .code(Code::new(format!("{}\n", contents.produced_by.command()), Language::Plain).title("command"))
         .table(traces(contents))
         .table(variants(lab, "Variants"))
         .details("Every value of the configuration", |d| d.table(configuration(lab)))
@@ -27,6 +27,7 @@ fn traces(contents: &Contents<'_>) -> Table {
         Column::text("Trace"),
         Column::text("File"),
         Column::text("Recorded by"),
+        Column::text("From").help("The command that recorded it"),
         Column::number("Size", report::Format::Bytes),
         Column::text("Hash"),
     ];
@@ -36,7 +37,8 @@ fn traces(contents: &Contents<'_>) -> Table {
         table.push(report::cells![
             &workload.label,
             trace.path().file_name().map(|name| name.to_string_lossy().into_owned()),
-            &trace.header().tool,
+            trace.header().recorder(),
+            trace.header().origin(),
             trace.file_bytes(),
             file_hash(trace.path()).ok(),
         ]);

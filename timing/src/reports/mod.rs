@@ -33,10 +33,16 @@ pub fn report(contents: &Contents<'_>) -> Report {
     let traces = if workloads.len() == 1 { "trace" } else { "traces" };
     let variants: Vec<&str> = lab.variants.iter().map(|variant| variant.label.as_str()).collect();
     let mut report = Report::new(title(workloads))
+        .produced_by(contents.produced_by.to_json())
         .subtitle(format!(
-            "{} {traces} on {}, {}.",
+            "{} {traces} on {}{}, {}.",
             workloads.len(),
             lab.config.description.trim_end_matches('.'),
+            // A changed machine is called by its change.
+            lab.config
+                .name
+                .split_once(", ")
+                .map_or(String::new(), |(_, change)| format!(", changed: {change}")),
             if variants.len() == 1 {
                 "as it is".into()
             } else {

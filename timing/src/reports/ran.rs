@@ -9,11 +9,15 @@ use report::{Cell, Column, Format, Kpi, Section, Table};
 
 pub(super) fn section(config: &GpuConfig, workloads: &[Workload], left_out: &[(String, String)]) -> Section {
     let count = |of: fn(&Workload) -> u64| workloads.iter().map(of).sum::<u64>() as f64;
+    let launch = count(|w| w.plain().counters.launch_latency_cycles);
     let kpis = [
         Kpi::number("Traces", workloads.len() as f64, Format::Integer),
         Kpi::number("Launches", count(|w| w.launches.len() as u64), Format::Integer),
         Kpi::number("Warp instructions", count(|w| w.plain().counters.warp_instructions), Format::Si),
-        Kpi::number("Cycles", count(|w| w.plain().counters.cycles), Format::Si).note("baseline, all traces"),
+        Kpi::number("Cycles", count(|w| w.plain().counters.cycles), Format::Si).note(match launch {
+            0.0 => "baseline, all traces".into(),
+            launch => format!("baseline, all traces; {} are launch latency", Format::Si.show(launch)),
+        }),
     ];
     let mut section = Section::new("What ran").kpis(kpis).table(kernels(workloads));
     for (trace, why) in left_out {

@@ -10,20 +10,56 @@ use report::{Axis, BarChart, Cell, Column, Format, Kpi, Section, Series, Table, 
 pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
     let [speedup, accesses, energy] = charts(lab, workloads, "Trace", None);
     let speedup = speedup.caption(
-        "Performance relative to the same machine without the technique: bars above the line are faster.",
+        "Cycles of the same machine without the technique over those with it, both without the launch latency: bars above \
+         the line are faster.",
     );
     let accesses = accesses.caption("Bank reads and writes that remain.");
     let energy = energy.caption("Energy of the banks plus that of what the technique adds.");
     Section::new("Techniques against the baseline")
-        .text(
-            "The same recorded execution on the same machine, with and without a technique. Every value that a \
-             technique supplied was compared with the recorded one; a single mismatch would have stopped the run.",
-        )
+        .text(format!(
+            "The same recorded execution on the same machine, with and without a technique. {}",
+            comparison(workloads)
+        ))
         .kpis(kpis(lab, workloads))
         .chart(speedup)
         .row(|row| row.chart(accesses).chart(energy))
         .table(counters(lab, workloads, "Trace"))
         .details("How the savings come about", |d| d.table(mechanisms(lab, workloads, "Trace")))
+}
+
+/// How many values techniques supplied and how many of them were compared, in a sentence made from the replays' counts.
+#[must_use]
+pub fn comparison(workloads: &[Workload]) -> String {
+    let stats =
+        workloads.iter().flat_map(|workload| &workload.replays).flat_map(|replay| &replay.total.techniques);
+    let (mut taken, mut compared, mut kept) = (0, 0, Vec::new());
+    for technique in stats {
+        let ledger = &technique.ledger;
+        taken += ledger.taken;
+        compared += ledger.taken.min(ledger.supplied - ledger.kept);
+        let name = technique.info.name;
+        if ledger.kept > 0 && !kept.contains(&name) {
+            kept.push(name);
+        }
+    }
+    let number = |count: u64| Format::Integer.show(count as f64);
+    match taken - compared {
+        _ if taken == 0 => "No technique supplied a value.".into(),
+        0 => format!(
+            "Techniques supplied {} values in place of the register file, the units or memory; all of them were compared \
+             with the recorded ones, and a single mismatch would have stopped the run.",
+            number(taken)
+        ),
+        others => format!(
+            "Techniques supplied {} values in place of the register file, the units or memory; {} were compared with the \
+             recorded ones, and a single mismatch would have stopped the run. The other {} are the program's own results, \
+             with which it went on where `{}` would have supplied a wrong value by its parameters.",
+            number(taken),
+            number(compared),
+            number(others),
+            kept.join("`, `")
+        ),
+    }
 }
 
 fn kpis(lab: &Lab, workloads: &[Workload]) -> Vec<Kpi> {
@@ -57,7 +93,7 @@ pub fn charts(lab: &Lab, workloads: &[Workload], kind: &str, digits: Option<u8>)
         chart((lab, workloads, kind), (title, axis), digits, value)
     };
     [
-        of("Speedup", "IPC over baseline", &Workload::speedup).id("speedup").diverging(1.0),
+        of("Speedup", "Cycles of the baseline over these", &Workload::speedup).id("speedup").diverging(1.0),
         of("Register-file accesses", "Bank accesses over baseline", &Workload::rf_accesses)
             .id("rf-accesses")
             .baseline(1.0),
@@ -91,8 +127,9 @@ pub fn counters(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
         Column::text(kind),
         Column::text("Variant"),
         Column::integer("Cycles").help("SM clock cycles, summed over launches"),
+        Column::integer("Launch latency").help("The part of the cycles in which no kernel runs"),
         Column::float("IPC", 2).help("Warp instructions per cycle, whole GPU"),
-        Column::ratio("Speedup", 3),
+        Column::ratio("Speedup", 3).help("Cycles of the baseline over these, both without launch latency"),
         Column::integer("RF reads").help("Register-file bank reads"),
         Column::integer("RF writes").help("Register-file bank writes"),
         Column::integer("Bank conflict cycles").help("Requests times the cycles they waited for their bank"),
@@ -110,6 +147,7 @@ pub fn counters(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
                 &workload.label,
                 &variant.label,
                 c.cycles,
+                c.launch_latency_cycles,
                 c.ipc(),
                 workload.speedup(m),
                 c.rf_reads,
@@ -123,9 +161,9 @@ pub fn counters(lab: &Lab, workloads: &[Workload], kind: &str) -> Table {
     for (m, variant) in lab.variants.iter().enumerate().skip(1) {
         let mean = |value: &dyn Fn(&Workload) -> f64| Cell::from(geometric_mean(workloads.iter().map(value)));
         let mut row = vec![Cell::from("Geometric mean"), Cell::from(&variant.label)];
-        row.resize(10, Cell::Missing);
-        row[4] = mean(&|workload| workload.speedup(m));
-        row[9] = mean(&|workload| workload.rf_energy(lab, m));
+        row.resize(11, Cell::Missing);
+        row[5] = mean(&|workload| workload.speedup(m));
+        row[10] = mean(&|workload| workload.rf_energy(lab, m));
         table = table.summary(row);
     }
     table

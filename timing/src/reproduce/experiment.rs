@@ -242,8 +242,8 @@ impl Experiment {
             |figure: &Figure, id: &String| figure.id == *id || (figure.motivation && id == MOTIVATION);
         if let Some(id) = ids.iter().find(|id| !self.figures.iter().any(|figure| named(figure, id))) {
             let known: Vec<&str> = self.figures.iter().map(|figure| figure.id.as_str()).collect();
-            let (paper, known) = (&self.paper.name, known.join(", "));
-            return Err(format!("{paper} has no figure {id} here; there are {known}, and {MOTIVATION}"));
+            let known = warplab_host::names::among(id, "there are", &known);
+            return Err(format!("{} has no figure {id} here{known}, and {MOTIVATION}", self.paper.name));
         }
         let chosen = |figure: &&Figure| ids.is_empty() || ids.iter().any(|id| named(figure, id));
         Ok(self.figures.iter().filter(chosen).collect())

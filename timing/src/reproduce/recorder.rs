@@ -38,7 +38,10 @@ impl Recorder {
     }
 
     /// Key of a recording: the recorder, the workload's files and the options.
-    pub(super) fn key(&self, recording: &Recording, workloads: &Workloads) -> Result<String, String> {
+    ///
+    /// # Errors
+    /// The workload is not known, or a file of it cannot be read.
+    pub fn key(&self, recording: &Recording, workloads: &Workloads) -> Result<String, String> {
         let key = workloads.find(&recording.workload)?.key(Key::default().with(self.content.as_bytes()))?;
         let arguments = recording.arguments();
         Ok(arguments.iter().fold(key, |key, word| key.with(word.as_bytes())).text())

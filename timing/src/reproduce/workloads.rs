@@ -94,7 +94,10 @@ impl Workloads {
     /// # Errors
     /// There is none.
     pub fn find(&self, name: &str) -> Result<&Workload, String> {
-        let missing = || format!("there is no workload {name} in {}", self.folder.display());
+        let missing = || {
+            let guess = warplab_host::names::perhaps(name, self.found.keys().map(String::as_str));
+            format!("there is no workload {name} in {}{guess}", self.folder.display())
+        };
         self.found.get(name).ok_or_else(missing)
     }
 }

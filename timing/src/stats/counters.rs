@@ -64,6 +64,10 @@ macro_rules! component {
 counters! {
     /// SM clock cycles from the launch to the last write's acknowledgement, launch latency included.
     cycles;
+    /// The part of `cycles` that is launch latency, in which no kernel runs.
+    launch_latency_cycles;
+    /// `cycles` without the launch latency: speed-ups are quotients of these.
+    kernel_cycles;
     /// Warp instructions of the program that issued (or were skipped by a technique, see `skipped_instructions`).
     warp_instructions;
     /// Lanes in which those instructions took effect, after the guard.
@@ -226,9 +230,11 @@ counters! {
 }
 
 impl Counters {
-    /// Sets the counters that follow from the length of a launch.
-    pub(crate) fn set_cycles(&mut self, cycles: u64, config: &GpuConfig) {
+    /// Sets the counters that follow from the length of a launch and of its latency.
+    pub(crate) fn set_cycles(&mut self, cycles: u64, launch: u64, config: &GpuConfig) {
         self.cycles = cycles;
+        self.launch_latency_cycles = launch.min(cycles);
+        self.kernel_cycles = cycles - self.launch_latency_cycles;
         let byte_cycles = match u128::from(self.rf_powered_register_cycles) {
             0 => u128::from(config.gpu.sms) * u128::from(config.sm.registers) * 4 * u128::from(cycles),
             powered => powered * 32 * 4,

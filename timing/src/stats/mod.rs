@@ -52,8 +52,8 @@ impl Stats {
     }
 
     /// Sets what follows from the length of a launch.
-    pub(crate) fn set_cycles(&mut self, cycles: u64, config: &GpuConfig) {
-        self.counters.set_cycles(cycles, config);
+    pub(crate) fn set_cycles(&mut self, cycles: u64, launch: u64, config: &GpuConfig) {
+        self.counters.set_cycles(cycles, launch, config);
         self.techniques.iter_mut().for_each(|technique| technique.set_cycles(cycles, config));
     }
 

@@ -104,7 +104,7 @@ impl Series {
         for (index, sum) in sums.iter_mut().enumerate() {
             let end = ((index as u64 + 1) * interval).min(cycles);
             sum.stalls.add(Stall::Launch, slots * end.min(launch_cycles));
-            sum.counters.set_cycles(end, config);
+            sum.counters.set_cycles(end, launch_cycles, config);
         }
         let mut before = Sample::default();
         let rows = sums.into_iter().map(|sum| {

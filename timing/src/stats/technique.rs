@@ -5,7 +5,7 @@
 
 use crate::config::GpuConfig;
 use serde_json::{Map, Value, json};
-use warplab_technique::{Ledger, ParamValue, Price, Technique, TechniqueInfo};
+use warplab_technique::{Ledger, ParamValue, Price, Proofs, Technique, TechniqueInfo};
 
 /// A counter of a technique, for tables and for the energy join.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,7 +109,11 @@ impl TechniqueStats {
             info: technique.info(),
             parameters: technique.params(),
             bits_per_sm: bits.iter().sum(),
-            ledger: ledger.clone(),
+            ledger: {
+                let mut ledger = ledger.clone();
+                ledger.proofs = Proofs::default();
+                ledger
+            },
             values,
             powered: vec![0; bits.len()],
             bits,
@@ -183,6 +187,8 @@ impl TechniqueStats {
             "parameters": self.parameters.iter().map(parameter).collect::<Map<_, _>>(),
             "storage_bits_per_sm": self.bits_per_sm,
             "supplied": self.ledger.supplied,
+            "taken": self.ledger.taken,
+            "kept": self.ledger.kept,
             "checked": self.ledger.checked,
             "opportunities": self.ledger.opportunities,
             "lost": named(&mut self.lost()),

@@ -4,6 +4,8 @@
 /// The mean over traces in the last row of a table. A geometric one counts a share of zero as 0.01 %.
 pub use report::Mean;
 
+use report::Cell;
+
 /// The definition of one study.
 #[derive(Clone, Copy, Debug)]
 pub struct Study {
@@ -188,6 +190,17 @@ impl Share {
     /// Sets a meaning that the formula does not show.
     pub const fn meaning(self, meaning: &'static str) -> Share {
         Share { meaning, ..self }
+    }
+
+    /// Whether its values are whole: a number of something that is divided by nothing.
+    pub const fn is_whole(&self) -> bool {
+        self.under.is_empty() && matches!(self.shown, Shown::Number(_))
+    }
+
+    /// The value of a share as a cell.
+    pub fn cell(&self, counts: &[u64]) -> Cell {
+        let value = self.value(counts);
+        if self.is_whole() && value.is_finite() { Cell::from(value as u64) } else { Cell::from(value) }
     }
 
     /// Sets the factor of the numerator.

@@ -10,6 +10,8 @@ pub enum By {
     Kernel,
     /// Lines of PTX, shown as annotated source.
     Line,
+    /// Lines of the source, such as CUDA compiled with `-lineinfo`.
+    Source,
     /// Classes of opcodes.
     Class,
     /// Machine instructions.

@@ -126,7 +126,7 @@ fn overview(study: &Study, sums: &[Sum<'_>], groups: &[(u8, Vec<Sum<'_>>)]) -> T
         Table::new(format!("{title} ({})", study.name), columns).id(study.name).caption(study.paper);
     for (trace, sum) in sums {
         let head = [Cell::from(*trace), sum[0].into()];
-        table.push(head.into_iter().chain(shown(study).map(|share| share.value(sum).into())));
+        table.push(head.into_iter().chain(shown(study).map(|share| share.cell(sum))));
     }
     let row = |name: String, sums: &[Sum<'_>]| {
         let means = shown(study).map(|share| Cell::from(mean(study, share, sums)));
@@ -192,6 +192,7 @@ fn means(study: &Study, sums: &[Sum<'_>], groups: &[(u8, Vec<Sum<'_>>)]) -> Tabl
     let columns = [Column::text("over"), Column::integer("traces")];
     let shares = study.shares.iter().map(|share| match share.shown {
         Shown::Percent => Column::percent(share.key, 2).key(share.key),
+        Shown::Number(unit) if share.is_whole() => Column::integer(share.key).key(share.key).unit(unit),
         Shown::Number(unit) => Column::float(share.key, 4).key(share.key).unit(unit),
     });
     let title = format!("{}: {}", study.name, study.mean.name().to_lowercase());

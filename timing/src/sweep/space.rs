@@ -41,6 +41,9 @@ pub struct Point {
     pub error: Option<String>,
 }
 
+/// A machine, its techniques, and overrides of its values.
+type Wanted<'a> = (&'a NamedMachine, Vec<String>, Vec<String>);
+
 impl Space {
     /// Every point. A key of a technique varies where the technique is switched on, other keys vary everywhere. The machine
     /// without techniques comes before the first point that has some, once for each combination of the other values.
@@ -114,7 +117,7 @@ impl Space {
     }
 
     /// Every machine with its techniques and overrides, in order; those that are the same more than once.
-    fn wanted(&self) -> Result<Vec<(&NamedMachine, Vec<String>, Vec<String>)>, String> {
+    fn wanted(&self) -> Result<Vec<Wanted<'_>>, String> {
         let combinations = if self.zip { self.zipped() } else { self.crossed()? };
         let mut wanted = Vec::new();
         for machine in &self.machines {

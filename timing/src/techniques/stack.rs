@@ -51,6 +51,25 @@ impl Member {
         Member { technique, name: info.name, hooks, ledger }
     }
 
+    /// Takes the operands that the technique supplies besides the `taken` ones of earlier techniques. Returns the number of all.
+    ///
+    /// # Errors
+    /// The register of an operand that was not compared in this call.
+    #[inline]
+    fn take(&mut self, operands: &[OperandRead], taken: u64) -> Result<u64, u8> {
+        let mut all = 0u64;
+        for operand in operands {
+            if let Some(token) = operand.from.supplied() {
+                if !self.ledger.proofs.cover(token, operand.reg) {
+                    return Err(operand.reg);
+                }
+                all += 1;
+            }
+        }
+        self.ledger.taken += all.saturating_sub(taken);
+        Ok(all)
+    }
+
     #[inline]
     fn with<R>(&mut self, at: &mut At<'_>, call: impl FnOnce(&mut dyn Technique, &mut Cx<'_>) -> R) -> R {
         let cx = Cx::new(self.name, at.cycle, at.program, &mut self.ledger, at.effects);
@@ -62,11 +81,26 @@ impl Member {
     }
 }
 
+/// The error of a technique that supplied a register or, with `true`, a predicate without a comparison.
+#[cold]
+fn unchecked(
+    technique: &'static str,
+    program: &Program,
+    warp: &WarpView<'_>,
+    pc: u32,
+    (register, predicate): (u8, bool),
+) -> ReplayError {
+    let kernel = program.name.clone();
+    ReplayError::Unchecked { technique, kernel, pc, block: warp.block, warp: warp.warp, register, predicate }
+}
+
 /// Prepared techniques in the order in which they act.
 #[derive(Clone, Default)]
 pub struct Stack {
     members: Vec<Member>,
     hooks: Hooks,
+    /// Calls in which values were taken from techniques, by which proofs of comparison are told apart.
+    calls: u32,
 }
 
 impl Stack {
@@ -88,7 +122,7 @@ impl Stack {
         let wakes = members.iter().all(|member| member.hooks.wakes || !member.hooks.issue);
         plan.hooks.wakes &= wakes && !plan.hooks.order;
         plan.finish();
-        Ok((Stack { members, hooks: plan.hooks }, plan))
+        Ok((Stack { members, hooks: plan.hooks, calls: 0 }, plan))
     }
 
     /// Whether there are no techniques.
@@ -314,17 +348,23 @@ impl Stack {
     /// Each technique decides about the operands that earlier ones left to the banks.
     ///
     /// # Errors
-    /// A supplied value differs.
+    /// A supplied value differs, or was not compared in this call.
     pub fn collect(
         &mut self,
         at: &mut At<'_>,
         warp: &WarpView<'_>,
         inst: &InstView<'_>,
         operands: &mut [OperandRead],
-    ) -> Result<(), Box<ValueMismatch>> {
+    ) -> Result<(), ReplayError> {
         let several = self.members.len() > 1;
+        self.calls = self.calls.wrapping_add(1);
+        let mut taken = 0;
         for member in self.members.iter_mut().filter(|member| member.hooks.collect) {
+            member.ledger.proofs.begin(self.calls);
             member.with(at, |technique, cx| technique.collect(cx, warp, inst, operands))?;
+            taken = member
+                .take(operands, taken)
+                .map_err(|register| unchecked(member.name, at.program, warp, inst.pc, (register, false)))?;
             if several {
                 OperandRead::mark_leaders(operands);
             }
@@ -394,22 +434,34 @@ impl Stack {
         how: Answered,
         results: &[RegisterWrite<'_>],
     ) -> Result<(), ReplayError> {
+        self.calls = self.calls.wrapping_add(1);
         let member = &mut self.members[usize::from(by)];
+        member.ledger.proofs.begin(self.calls);
         let before = member.ledger.supplied;
         member.with(at, |technique, cx| technique.answered(cx, warp, inst, how, results))?;
         let supplied = member.ledger.supplied - before;
-        if supplied == results.len() as u64 {
-            return Ok(());
+        if supplied != results.len() as u64 {
+            return Err(ReplayError::Unsupplied {
+                technique: member.name,
+                kernel: at.program.name.clone(),
+                pc: inst.pc,
+                block: warp.block,
+                warp: warp.warp,
+                results: results.len() as u64,
+                supplied,
+            });
         }
-        Err(ReplayError::Unsupplied {
-            technique: member.name,
-            kernel: at.program.name.clone(),
-            pc: inst.pc,
-            block: warp.block,
-            warp: warp.warp,
-            results: results.len() as u64,
-            supplied,
-        })
+        member.ledger.taken += supplied;
+        let proofs = &member.ledger.proofs;
+        let register = results.iter().map(|result| result.reg).find(|reg| !proofs.has_result(*reg));
+        let predicate = || {
+            let mut written = inst.inst.inst.dst_preds().filter(|_| inst.exec != 0);
+            written.find(|pred| !proofs.has_predicate(pred.0)).map(|pred| pred.0)
+        };
+        match register.map(|reg| (reg, false)).or_else(|| predicate().map(|pred| (pred, true))) {
+            Some(missing) => Err(unchecked(member.name, at.program, warp, inst.pc, missing)),
+            None => Ok(()),
+        }
     }
 
     /// Each technique decides about the results that earlier ones left to the banks.

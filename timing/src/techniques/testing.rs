@@ -9,6 +9,7 @@ use super::{
     MicroOp, OperandRead, Plan, ReadFrom, RegisterWrite, Stack, Technique, ValueMismatch, WarpView, WriteTo,
 };
 use crate::config::{GpuConfig, load};
+use crate::error::ReplayError;
 use crate::program::Program;
 use crate::source::Row;
 use trace_format::isa::{Flow, Kind, MachineKernel, Pc};
@@ -188,7 +189,10 @@ impl Hooked for Stack {
         inst: &InstView<'_>,
         operands: &mut [OperandRead],
     ) -> Result<(), Box<ValueMismatch>> {
-        self.collect(&mut at.at(), warp, inst, operands)
+        self.collect(&mut at.at(), warp, inst, operands).map_err(|why| match why {
+            ReplayError::Mismatch(mismatch) => mismatch,
+            other => panic!("{other}"),
+        })
     }
     fn left(
         &mut self,

@@ -6,7 +6,9 @@
 //! thread of the log is a warp slot.
 
 use crate::observe::record::{Fate, InstRecord, NEVER, Origin};
+use crate::provenance::KEY;
 use crate::replay::Replay;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use trace_format::isa::{MachineKernel, Pc};
@@ -29,11 +31,12 @@ struct Shown<'a> {
     sm: usize,
 }
 
-/// Writes the instructions recorded by observed SMs.
+/// Writes the instructions recorded by observed SMs, and what produced them in a comment after the first
+/// line. Returns the number of instructions.
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn write(mut out: impl Write, trace: &Trace, replay: &Replay) -> io::Result<()> {
+pub fn write(mut out: impl Write, trace: &Trace, replay: &Replay, produced_by: &Value) -> io::Result<usize> {
     let mut rows = Vec::new();
     for launch in &replay.launches {
         let kernel = trace.kernel(launch.kernel_index);
@@ -48,7 +51,8 @@ pub fn write(mut out: impl Write, trace: &Trace, replay: &Replay) -> io::Result<
     }
     wake_ups(&rows, &mut lines);
     lines.sort_unstable();
-    out.write_all(b"Kanata\t0004\n")?;
+    // Viewers pass over lines of commands that they do not know.
+    write!(out, "Kanata\t0004\n# {KEY} {produced_by}\n")?;
     let mut now = lines.first().map_or(0, |(cycle, ..)| *cycle);
     writeln!(out, "C=\t{now}")?;
     let mut retired = 0u64;
@@ -67,7 +71,8 @@ pub fn write(mut out: impl Write, trace: &Trace, replay: &Replay) -> io::Result<
             }
         }
     }
-    out.flush()
+    out.flush()?;
+    Ok(rows.len())
 }
 
 fn begin(out: &mut impl Write, id: u32, row: &Shown<'_>) -> io::Result<()> {
@@ -77,7 +82,8 @@ fn begin(out: &mut impl Write, id: u32, row: &Shown<'_>) -> io::Result<()> {
     let text = super::text(row.kernel, record);
     writeln!(out, "L\t{id}\t0\tSM {} w{:02} {}: {text}", row.sm, record.warp_slot, Pc(record.pc))?;
     let (block, warp, lanes) = (record.block, record.warp, record.exec);
-    writeln!(out, "L\t{id}\t1\t{}, block {block}, warp {warp}, lanes {lanes:#010x}", row.kernel.name)
+    let places = super::places(row.kernel, record).map_or(String::new(), |places| format!(", {places}"));
+    writeln!(out, "L\t{id}\t1\t{}, block {block}, warp {warp}, lanes {lanes:#010x}{places}", row.kernel.name)
 }
 
 /// The stages of an instruction, and its end.

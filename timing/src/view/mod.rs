@@ -7,6 +7,17 @@ pub mod timeline;
 use crate::observe::record::{InstRecord, Origin};
 use trace_format::isa::MachineKernel;
 
+/// The lines that an instruction comes from: of the source, if it is known, and of the translated code.
+fn places(kernel: &MachineKernel, record: &InstRecord) -> Option<String> {
+    let line = kernel.lines.get(record.pc as usize).filter(|_| record.origin == Origin::Program)?;
+    let places: Vec<String> = [line.source, line.code]
+        .into_iter()
+        .filter_map(|at| kernel.place(at))
+        .map(|at| at.to_string())
+        .collect();
+    (!places.is_empty()).then(|| places.join(", "))
+}
+
 /// Listing text of an instruction.
 fn text(kernel: &MachineKernel, record: &InstRecord) -> String {
     match (record.origin, kernel.insts.get(record.pc as usize)) {

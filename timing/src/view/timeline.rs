@@ -5,6 +5,7 @@
 
 use crate::memory::{RequestKind, Token};
 use crate::observe::record::{NEVER, Recording, RequestRecord, SlotRun, Stay};
+use crate::provenance::KEY;
 use crate::replay::{LaunchStats, Replay};
 use crate::stats::{Column, Series, Stall, TechniqueStats};
 use serde::Serialize;
@@ -38,14 +39,14 @@ struct Event<'a> {
 
 struct Writer<W> {
     out: W,
-    first: bool,
+    events: u64,
     requests: u64,
 }
 
 impl<W: Write> Writer<W> {
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        self.out.write_all(if self.first { b"\n" } else { b",\n" })?;
-        self.first = false;
+        self.out.write_all(if self.events == 0 { b"\n" } else { b",\n" })?;
+        self.events += 1;
         serde_json::to_writer(&mut self.out, event)?;
         Ok(())
     }
@@ -66,16 +67,20 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Writes the recordings of observed SMs, and the series if there is one.
+/// Writes the recordings of observed SMs, the series if there is one, and what produced them. Returns the number of events.
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn write(out: impl Write, trace: &Trace, replay: &Replay, columns: &[Column]) -> io::Result<()> {
-    let mut writer = Writer { out, first: true, requests: 0 };
-    writer.out.write_all(
-        b"{\"displayTimeUnit\":\"ms\",\"otherData\":{\"time\":\"1 us is 1 cycle of the SM clock\"},",
-    )?;
-    writer.out.write_all(b"\"traceEvents\":[")?;
+pub fn write(
+    out: impl Write,
+    trace: &Trace,
+    replay: &Replay,
+    columns: &[Column],
+    produced_by: &Value,
+) -> io::Result<u64> {
+    let mut writer = Writer { out, events: 0, requests: 0 };
+    let about = json!({ "time": "1 us is 1 cycle of the SM clock", KEY: produced_by });
+    write!(writer.out, "{{\"displayTimeUnit\":\"ms\",\"otherData\":{about},\"traceEvents\":[")?;
     launches(&mut writer, replay)?;
     for (launches, series) in &replay.series {
         counters(&mut writer, series, replay.launches[launches.start].launched_at, columns)?;
@@ -94,7 +99,8 @@ pub fn write(out: impl Write, trace: &Trace, replay: &Replay, columns: &[Column]
         }
     }
     writer.out.write_all(b"\n]}\n")?;
-    writer.out.flush()
+    writer.out.flush()?;
+    Ok(writer.events)
 }
 
 /// The launches by stream, as a separate process.
@@ -220,13 +226,16 @@ fn spans<W: Write>(
         };
         let text = super::text(kernel, record);
         let name = text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or("issue");
-        let args = json!({
+        let mut args = json!({
             "instruction": text,
             "pc": format!("{:#06x}", record.pc * 8),
             "block": record.block,
             "warp": record.warp,
             "lanes": record.exec.count_ones(),
         });
+        if let Some(places) = super::places(kernel, record) {
+            args["lines"] = json!(places);
+        }
         writer.span(track, name, (run.start, run.end), args)?;
     }
     for stay in &recording.blocks {

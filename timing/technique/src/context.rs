@@ -22,6 +22,52 @@ pub struct Ledger {
     pub lost: Vec<u64>,
     /// Scheduler slots in which the technique stalled the chosen warp, by cause.
     pub stalls: Vec<u64>,
+    /// Values that the machine took from the technique, counted by the machine.
+    pub taken: u64,
+    /// Values among the supplied ones that the technique declared to be the program's own ([`Cx::keep_result`]); they were
+    /// compared with nothing.
+    pub kept: u64,
+    /// The comparisons of the current call.
+    pub proofs: Proofs,
+}
+
+/// The comparisons that a technique has made in the current call of one of its hooks, by which the machine knows that each
+/// value that it takes was compared for this very use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proofs {
+    call: u32,
+    /// Registers of which a result was supplied, and predicates that were compared, one bit each.
+    results: [u64; 4],
+    predicates: u8,
+}
+
+impl Proofs {
+    /// Begins a call: earlier proofs are worth nothing in it.
+    #[inline]
+    pub fn begin(&mut self, call: u32) {
+        *self = Proofs { call, ..Proofs::default() };
+    }
+
+    /// Whether a token is of this call and of this register.
+    #[inline]
+    #[must_use]
+    pub fn cover(&self, token: Supplied, reg: u8) -> bool {
+        token.call == self.call && token.reg == reg && token.lanes
+    }
+
+    /// Whether a result was supplied in this call.
+    #[inline]
+    #[must_use]
+    pub fn has_result(&self, reg: u8) -> bool {
+        self.results[usize::from(reg >> 6)] >> (reg & 63) & 1 != 0
+    }
+
+    /// Whether a predicate was compared in this call.
+    #[inline]
+    #[must_use]
+    pub fn has_predicate(&self, pred: u8) -> bool {
+        self.predicates >> (pred & 7) & 1 != 0
+    }
 }
 
 impl Ledger {
@@ -30,6 +76,8 @@ impl Ledger {
         self.supplied += other.supplied;
         self.checked += other.checked;
         self.opportunities += other.opportunities;
+        self.taken += other.taken;
+        self.kept += other.kept;
         add(&mut self.lost, &other.lost);
         add(&mut self.stalls, &other.stalls);
     }
@@ -46,9 +94,15 @@ fn add(mine: &mut Vec<u64>, theirs: &[u64]) {
     mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
 }
 
-/// Proof that a supplied value was compared with the recorded one.
+/// Proof that a supplied value was compared with the recorded one. It holds for the register and for the call of the hook in
+/// which it was made; the machine stops at one that is kept for a later read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Supplied(());
+pub struct Supplied {
+    call: u32,
+    reg: u8,
+    /// Whether any lane was compared.
+    lanes: bool,
+}
 
 /// A load that a technique makes ahead of the instruction that needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,9 +222,13 @@ impl<'a> Cx<'a> {
         lanes: u32,
         row: &Row,
     ) -> Result<Supplied, Box<ValueMismatch>> {
-        self.compare(warp, pc, reg, lanes, row)?;
+        let recorded = &warp.rows[usize::from(reg)];
+        self.check(warp, pc, reg, lanes, row, recorded)?;
+        if std::ptr::eq(row, recorded) {
+            return Err(self.handed_back(warp, pc, reg, lanes, recorded));
+        }
         self.ledger.supplied += 1;
-        Ok(Supplied(()))
+        Ok(Supplied { call: self.ledger.proofs.call, reg, lanes: lanes != 0 })
     }
 
     /// Supplies a result: compares the row with the recorded one in the lanes in which the instruction took effect.
@@ -184,10 +242,28 @@ impl<'a> Cx<'a> {
         inst: &InstView<'_>,
         result: &RegisterWrite<'_>,
         row: &Row,
-    ) -> Result<Supplied, Box<ValueMismatch>> {
+    ) -> Result<(), Box<ValueMismatch>> {
         self.check(warp, inst.pc, result.reg, inst.exec, row, result.row())?;
+        if std::ptr::eq(row, result.row()) {
+            return Err(self.handed_back(warp, inst.pc, result.reg, inst.exec, row));
+        }
+        self.supply_as(result.reg);
+        Ok(())
+    }
+
+    /// Lets the program go on with its own result where the technique does not have it, as in a variant of a paper that
+    /// ignores what makes its values wrong. The result counts as supplied and, in [`Ledger::kept`], as one that was compared
+    /// with nothing.
+    #[inline]
+    pub fn keep_result(&mut self, result: &RegisterWrite<'_>) {
+        self.ledger.kept += 1;
+        self.supply_as(result.reg);
+    }
+
+    #[inline]
+    fn supply_as(&mut self, reg: u8) {
         self.ledger.supplied += 1;
-        Ok(Supplied(()))
+        self.ledger.proofs.results[usize::from(reg >> 6)] |= 1 << (reg & 63);
     }
 
     /// Compares a result that the technique holds with the recorded one in the lanes of `lanes`, without supplying it.
@@ -260,6 +336,7 @@ impl<'a> Cx<'a> {
         held: u32,
     ) -> Result<(), Box<ValueMismatch>> {
         self.ledger.checked += 1;
+        self.ledger.proofs.predicates |= 1 << (pred & 7);
         let recorded = warp.preds[usize::from(pred & 7)];
         let differing = (held ^ recorded) & lanes;
         if differing == 0 {
@@ -277,6 +354,20 @@ impl<'a> Cx<'a> {
         let lane = lanes.trailing_zeros().min(31);
         let recorded = warp.rows.get(usize::from(reg)).map_or(0, |row| row.0[lane as usize]);
         self.mismatch(warp, pc, reg, lane, recorded, Found::Nothing)
+    }
+
+    /// The error of a technique that supplies the recorded row instead of one of its own.
+    #[cold]
+    fn handed_back(
+        &self,
+        warp: &WarpView<'_>,
+        pc: u32,
+        reg: u8,
+        lanes: u32,
+        row: &Row,
+    ) -> Box<ValueMismatch> {
+        let lane = lanes.trailing_zeros().min(31);
+        self.mismatch(warp, pc, reg, lane, row.0[lane as usize], Found::Recorded)
     }
 
     fn mismatch(
@@ -358,6 +449,8 @@ pub enum Found {
     Value(u32),
     /// No value: it was released before.
     Nothing,
+    /// The recorded row itself, which is no value of the technique.
+    Recorded,
 }
 
 impl std::fmt::Display for Found {
@@ -365,6 +458,7 @@ impl std::fmt::Display for Found {
         match self {
             Found::Value(value) => write!(f, "supplied {value:#010x}"),
             Found::Nothing => f.write_str("has released the value"),
+            Found::Recorded => f.write_str("supplied the recorded row itself and none of its own"),
         }
     }
 }

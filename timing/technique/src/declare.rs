@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
+use warplab_host::names;
 
 /// A parameter of `[technique.NAME]`, for lists and messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,7 +155,7 @@ impl Params for NoParams {
 pub fn unknown_key(key: &str, known: &[&str]) -> String {
     match known {
         [] => format!("unknown key `{key}`; there are no parameters"),
-        known => format!("unknown key `{key}`; there are {}", known.join(", ")),
+        known => format!("unknown key `{key}`{}", names::among(key, "there are", known)),
     }
 }
 

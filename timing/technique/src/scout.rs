@@ -52,4 +52,7 @@ pub trait Scouts {
 
     /// Architectural registers after the scout's latest step, by number.
     fn rows(&self, warp_slot: usize) -> &[Row];
+
+    /// Lanes in which each predicate is true after the scout's latest step, by number; the last one is PT.
+    fn preds(&self, warp_slot: usize) -> [u32; 8];
 }

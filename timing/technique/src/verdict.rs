@@ -25,6 +25,21 @@ pub enum ReadFrom {
     After(InFlightId, u8, Supplied),
 }
 
+impl ReadFrom {
+    /// The proof that a value which does not come from its register was compared.
+    #[must_use]
+    #[inline]
+    pub fn supplied(&self) -> Option<Supplied> {
+        match *self {
+            ReadFrom::Bank(_) | ReadFrom::BankBehind(..) => None,
+            ReadFrom::Lane(_, supplied)
+            | ReadFrom::Storage(_, supplied)
+            | ReadFrom::With(_, supplied)
+            | ReadFrom::After(_, _, supplied) => Some(supplied),
+        }
+    }
+}
+
 /// A source operand on its way to the collector.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]

@@ -54,10 +54,10 @@ pub(crate) fn fit(op: Op, destinations: &Registers, sources: &Registers, barrier
 fn operands(sources: &Registers, op: &Op, destinations: &Registers) -> Vec<Option<u8>> {
     let listed = sources.as_slice();
     // a * constant + (the pair that is written) is a step of a pointer; otherwise the addend is the constant.
-    if let (Op::ImadWide { .. }, [factor, pair], [written]) = (op, listed, destinations.as_slice()) {
-        if pair == written {
-            return vec![Some(*factor), None, Some(*pair)];
-        }
+    if let (Op::ImadWide { .. }, [factor, pair], [written]) = (op, listed, destinations.as_slice())
+        && pair == written
+    {
+        return vec![Some(*factor), None, Some(*pair)];
     }
     listed.iter().map(|number| Some(*number)).collect()
 }

@@ -8,6 +8,10 @@ use crate::lines::Lines;
 use std::path::Path;
 
 /// A part of a kernel's trace.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every event is an instruction, and a box would allocate for each"
+)]
 pub(crate) enum Event<'a> {
     /// A block begins, by its linear number in the grid.
     Block(u64),

@@ -18,13 +18,17 @@ pub(crate) const MAX_BLOCKS: u64 = 1 << 40;
 /// Header of a trace: its origin and contents.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Header {
-    /// Program and version that recorded or imported the trace.
+    /// Program and version that recorded or imported the trace, what it recorded, and seeds ([`Header::recorded`]).
     pub tool: String,
     /// Hash of the opcode table that kernels are written in ([`crate::isa::table_hash`]).
     pub isa: u64,
     /// The values that readers can regenerate.
     pub contents: Contents,
 }
+
+/// Between the parts of [`Header::tool`], and before seeds there.
+const PART: &str = "; ";
+const SEEDS: &str = "seeds ";
 
 /// The values of a recorded program that its trace can regenerate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -64,6 +68,45 @@ impl Contents {
 }
 
 impl Header {
+    /// The text of [`Header::tool`]: the recorder, what it recorded, and the seeds of random data.
+    ///
+    /// ```
+    /// use trace_format::container::Header;
+    /// let tool = Header::recorded("warplab 0.1.0", "emu record a.ptx", &[5, 7]);
+    /// assert_eq!(tool, "warplab 0.1.0; emu record a.ptx; seeds 5, 7");
+    /// let header = Header { tool, ..Header::default() };
+    /// assert_eq!((header.recorder(), header.origin()), ("warplab 0.1.0", Some("emu record a.ptx")));
+    /// assert_eq!(header.seeds(), [5, 7]);
+    /// ```
+    #[must_use]
+    pub fn recorded(recorder: &str, origin: &str, seeds: &[u64]) -> String {
+        let mut text = format!("{recorder}{PART}{}", origin.replace(PART, ";"));
+        if !seeds.is_empty() {
+            let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+            text += &format!("{PART}{SEEDS}{}", seeds.join(", "));
+        }
+        text
+    }
+
+    /// Program and version that recorded or imported the trace.
+    #[must_use]
+    pub fn recorder(&self) -> &str {
+        self.tool.split(PART).next().unwrap_or_default()
+    }
+
+    /// The command that recorded the trace, if it is known.
+    #[must_use]
+    pub fn origin(&self) -> Option<&str> {
+        self.tool.split(PART).nth(1)
+    }
+
+    /// Seeds of the random data that the recorded program worked on, as far as they are known.
+    #[must_use]
+    pub fn seeds(&self) -> Vec<u64> {
+        let seeds = self.tool.split(PART).nth(2).and_then(|part| part.strip_prefix(SEEDS));
+        seeds.map_or_else(Vec::new, |seeds| seeds.split(", ").filter_map(|seed| seed.parse().ok()).collect())
+    }
+
     /// Whether every register value can be regenerated.
     #[must_use]
     pub fn has_values(&self) -> bool {

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use trace_format::writer::Finisher;
+use warplab_host::destination::Identity;
 
 /// Signals that end a process unless it handles them.
 const SIGNALS: [i32; 9] = [
@@ -29,6 +30,10 @@ const SIGNALS: [i32; 9] = [
     libc::SIGFPE,
     libc::SIGILL,
 ];
+/// Environment variable that identifies the file at the trace's name that the trace replaces.
+pub(crate) const REPLACES_VARIABLE: &str = "WARPLAB_RECORD_REPLACES";
+/// Environment variable of the process that becomes a recorded program: its number and the path of its trace.
+const EXPECTED_VARIABLE: &str = "WARPLAB_RECORD_EXPECTED";
 /// Longest delay of a signal.
 const PATIENCE_MS: i32 = 20_000;
 /// Interval of the check whether all of the program's threads have ended.
@@ -144,6 +149,46 @@ pub(crate) fn complete(why: &str) -> bool {
     });
     tell(&format!("the trace is not complete: {error}{left}"));
     false
+}
+
+/// Has the end of the process checked, also of a program that never uses the GPU.
+pub(crate) fn begin() {
+    // SAFETY: the function calls only what may be called after the program's own end.
+    unsafe { on_exit(ended, std::ptr::null_mut()) };
+}
+
+/// The last of all: [`last`] is called before, since the loader registers it later.
+extern "C" fn ended(code: i32, _: *mut libc::c_void) {
+    // Nothing may unwind into the C library.
+    let Ok(Some(path)) = std::panic::catch_unwind(missing_trace) else { return };
+    if FAILED.load(Ordering::Relaxed) {
+        return;
+    }
+    tell(&format!(
+        "nothing was recorded, and {} was not written: the program launched no kernel that --kernels, --launches and \
+         --every select; `emu run -- PROGRAM` lists its launches",
+        path.display()
+    ));
+    if code == 0 {
+        // SAFETY: as in `last`.
+        unsafe {
+            libc::fflush(std::ptr::null_mut());
+            libc::_exit(1);
+        }
+    }
+}
+
+/// The trace that `emu record` promised, if neither this program nor one that it started has written it.
+fn missing_trace() -> Option<PathBuf> {
+    let expected = std::env::var(EXPECTED_VARIABLE).ok()?;
+    let (process, path) = expected.split_once(':')?;
+    if process.parse() != Ok(std::process::id()) || is_child() || is_auditor() {
+        return None;
+    }
+    let before = std::env::var(REPLACES_VARIABLE).ok().map(|text| Identity::from_text(&text));
+    let path = PathBuf::from(path);
+    let is_file = path.metadata().map_or(true, |found| found.is_file());
+    (is_file && Identity::of(&path) == before).then_some(path)
 }
 
 extern "C" fn last() {

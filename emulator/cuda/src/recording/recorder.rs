@@ -11,7 +11,7 @@
 use crate::memory::copy::{Copy, Endpoint, Fill};
 use crate::memory::{Memory, Purpose};
 use crate::modules::kernel::Kernel;
-use crate::recording::ending;
+use crate::recording::ending::{self, REPLACES_VARIABLE};
 use crate::tell::tell;
 use emulator::exec::{self, LaunchError, Observer, Options, Stats};
 use emulator::lower::Lowered;
@@ -28,14 +28,14 @@ use warplab_host::destination::{Destination, Identity};
 
 /// Environment variable that names the trace to write.
 pub(crate) const RECORD_VARIABLE: &str = "WARPLAB_RECORD";
-/// Environment variable that identifies the file at that name that the trace replaces.
-pub(crate) const REPLACES_VARIABLE: &str = "WARPLAB_RECORD_REPLACES";
 /// Environment variables with the values of `--kernels`, `--launches`, `--every` and `--blocks`.
 pub(crate) const SELECTION_VARIABLES: [&str; 4] =
     ["WARPLAB_RECORD_KERNELS", "WARPLAB_RECORD_LAUNCHES", "WARPLAB_RECORD_EVERY", "WARPLAB_RECORD_BLOCKS"];
 
 /// Environment variable that, when it is set, has only addresses recorded, as `--addresses-only` does.
 pub(crate) const ADDRESSES_VARIABLE: &str = "WARPLAB_RECORD_ADDRESSES_ONLY";
+/// Environment variable with the command that records, which the trace keeps.
+const ORIGIN_VARIABLE: &str = "WARPLAB_RECORD_ORIGIN";
 
 /// Largest number of copies and fills that wait for a launch before they are written.
 const MOST_TRANSFERS: usize = 4096;
@@ -313,6 +313,17 @@ fn end(
     }
 }
 
+/// The command that records: that of `emu record`, or this program where the variables were set by hand.
+fn origin() -> String {
+    let said = std::env::var(ORIGIN_VARIABLE).ok().filter(|text| !text.is_empty());
+    said.unwrap_or_else(|| {
+        let program = std::env::current_exe().ok();
+        let name =
+            program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+        name.unwrap_or_else(|| "a program".into())
+    })
+}
+
 /// Starts the trace under a name that nobody else writes to.
 fn start(wanted: &Path, replaces: Option<Identity>) -> Result<TraceWriter, TraceError> {
     let mut destination = Destination::of(wanted);
@@ -328,7 +339,8 @@ fn start(wanted: &Path, replaces: Option<Identity>) -> Result<TraceWriter, Trace
     }
     let addresses_only = std::env::var_os(ADDRESSES_VARIABLE).is_some_and(|text| !text.is_empty());
     let contents = if addresses_only { Contents::Addresses } else { Contents::Values };
-    let header = Header { contents, ..Header::default() };
+    let tool = Header::recorded(&format!("warplab {}", emulator::VERSION), &origin(), &[]);
+    let header = Header { contents, tool, ..Header::default() };
     let options = WriterOptions::default().with_header(header);
     let writer = TraceWriter::replacing(&destination, replaces, &options)?;
     if let Some(finisher) = writer.finisher() {

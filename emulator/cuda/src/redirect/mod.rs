@@ -160,6 +160,7 @@ unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, to: *mut c
 extern "C" fn first() {
     // Nothing may unwind into the loader.
     drop(std::panic::catch_unwind(|| {
+        crate::recording::ending::begin();
         let mut objects: Vec<Object> = Vec::new();
         // SAFETY: the function is called with the pointer that it expects, while the list is there.
         unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut objects).cast()) };

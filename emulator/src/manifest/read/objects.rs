@@ -237,8 +237,9 @@ impl Reader<'_> {
         }
         let what = if surface { "surface" } else { "texture" };
         let known: Vec<&str> = objects.iter().filter(matches).map(|o| o.name.as_str()).collect();
+        let guess = warplab_host::names::perhaps(name, known.iter().copied());
         let known = if known.is_empty() { "none".into() } else { known.join(", ") };
-        let error = self.error(node, key, format!("there is no {what} `{name}`"));
+        let error = self.error(node, key, format!("there is no {what} `{name}`{guess}"));
         Err(error.with_help(format!("{what}s of this manifest: {known}")))
     }
 }

@@ -6,6 +6,7 @@ use crate::manifest::expression::evaluate;
 use crate::manifest::node::{Node, Value};
 use crate::manifest::spec::{ArgumentValue, Buffer};
 use std::path::Path;
+use warplab_host::names::perhaps;
 
 pub(super) struct Reader<'m> {
     pub(super) path: &'m Path,
@@ -140,8 +141,9 @@ impl Reader<'_> {
         let name = rest[..end].trim();
         let Some(buffer) = buffers.iter().position(|b| b.name == name) else {
             let known: Vec<&str> = buffers.iter().map(|b| b.name.as_str()).collect();
+            let guess = perhaps(name, known.iter().copied());
             let known = if known.is_empty() { "none".into() } else { known.join(", ") };
-            let error = self.error(node, key, format!("there is no buffer `{name}`"));
+            let error = self.error(node, key, format!("there is no buffer `{name}`{guess}"));
             return Err(error.with_help(format!("buffers of this manifest: {known}")));
         };
         let elements = if end == rest.len() {

@@ -56,6 +56,11 @@ pub fn read(
     program: Option<&str>,
     machine: Option<&Machine>,
 ) -> Result<Reference, CorrelateError> {
+    // Tables of this program begin with a comment that says what produced them.
+    let text = text
+        .strip_prefix("# produced_by ")
+        .and_then(|rest| rest.split_once('\n'))
+        .map_or(text, |(_, rest)| rest);
     let mut found = Reference::default();
     let mut builder = Builder::default();
     let tables = match accelsim::rows(text)? {

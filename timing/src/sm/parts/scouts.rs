@@ -56,4 +56,8 @@ impl<W: WarpStream> Scouts for ScoutsOf<W> {
     fn rows(&self, warp_slot: usize) -> &[Row] {
         self.streams[warp_slot].as_ref().map_or(&[], WarpStream::rows)
     }
+
+    fn preds(&self, warp_slot: usize) -> [u32; 8] {
+        self.streams[warp_slot].as_ref().map_or([0; 8], |stream| *stream.preds())
+    }
 }

@@ -624,8 +624,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let outcome = self.ask(|techniques, at, warps| {
             techniques.collect(at, &warps[warp].view(warp), &view, &mut operands)
         });
-        if let Err(mismatch) = outcome {
-            self.fail(mismatch.into());
+        if let Err(error) = outcome {
+            self.fail(error);
         }
         self.operands = operands;
     }

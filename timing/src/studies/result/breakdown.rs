@@ -40,6 +40,7 @@ pub(super) fn breakdown(
     let (key, place, text) = match by {
         By::Kernel => ("by_kernel", "Block", None),
         By::Line => ("lines", "Line", Some(language.as_str())),
+        By::Source => ("source_lines", "Source", Some("Text")),
         By::Class => ("classes", "Class", None),
         By::Pc => ("pcs", "PC", Some("Instruction")),
     };
@@ -62,6 +63,10 @@ fn parts<'a>(study: &Study, number: usize, row: &'a KernelCounts, by: By) -> Vec
             .into_iter()
             .map(|(at, counts)| part(line_place(kernel, at), line_text(kernel, at), counts))
             .collect(),
+        By::Source => grouped(study, counts, |pc| kernel.lines[pc].source)
+            .into_iter()
+            .map(|(at, counts)| part(source_place(kernel, at), source_text(kernel, at), counts))
+            .collect(),
         By::Class => grouped(study, counts, |pc| class(&kernel.insts[pc]))
             .into_iter()
             .map(|(class, counts)| part(class.to_owned(), String::new(), counts))
@@ -71,6 +76,16 @@ fn parts<'a>(study: &Study, number: usize, row: &'a KernelCounts, by: By) -> Vec
             .map(|(pc, counts)| part(Pc(pc as u32).to_string(), kernel.insts[pc].to_string(), counts))
             .collect(),
     }
+}
+
+/// File and line of the source.
+fn source_place(kernel: &MachineKernel, at: Position) -> String {
+    kernel.place(at).map_or_else(|| "(unknown)".into(), |place| place.to_string())
+}
+
+/// Text of a line of the source, if the trace has it.
+fn source_text(kernel: &MachineKernel, at: Position) -> String {
+    kernel.text(at).unwrap_or_default().trim().to_owned()
 }
 
 /// Number of a line of translated code, with its file if that is not the kernel's first.
@@ -136,7 +151,7 @@ fn readable(study: &Study, parts: &[Part<'_>], all: u64, place: &str, text: Opti
             cells.push(if cut.len() < short.len() { format!("{cut}…").into() } else { cut.into() });
         }
         cells.push((part.counts[0] as f64 / all.max(1) as f64).into());
-        cells.extend(shown(study).map(|share| Cell::from(share.value(&part.counts))));
+        cells.extend(shown(study).map(|share| share.cell(&part.counts)));
         table.push(cells);
     }
     table
@@ -163,6 +178,7 @@ pub(super) fn listings(study: &Study, number: usize, rows: &[KernelCounts]) -> V
         for share in shown(study) {
             let format = match share.shown {
                 Shown::Percent => Format::Percent(1),
+                Shown::Number(_) if share.is_whole() => Format::Integer,
                 Shown::Number(_) => Format::Float(2),
             };
             listing = listing.column(share.name, format);

@@ -17,6 +17,7 @@ pub(super) fn column(study: &Study, share: &Share) -> Column {
         if share.meaning.is_empty() { share.formula(study.counters) } else { share.meaning.to_owned() };
     match share.shown {
         Shown::Percent => Column::percent(share.name, 1).bar(),
+        Shown::Number(unit) if share.is_whole() => Column::integer(share.name).unit(unit),
         Shown::Number(unit) => Column::float(share.name, 2).unit(unit),
     }
     .help(text)
@@ -34,6 +35,7 @@ pub(super) fn data_columns(study: &Study) -> Vec<Column> {
         let help = format!("{}; {}", share.formula(study.counters), share.meaning);
         match share.shown {
             Shown::Percent => Column::percent(share.key, 2),
+            Shown::Number(unit) if share.is_whole() => Column::integer(share.key).unit(unit),
             Shown::Number(unit) => Column::float(share.key, 4).unit(unit),
         }
         .key(share.key)
@@ -44,6 +46,6 @@ pub(super) fn data_columns(study: &Study) -> Vec<Column> {
 
 pub(super) fn data_cells(study: &Study, counts: &[u64]) -> Vec<Cell> {
     let whole = |&n: &u64| if n == u64::MAX { Cell::Missing } else { Cell::from(n) };
-    let shares = study.shares.iter().map(|share| Cell::from(share.value(counts)));
+    let shares = study.shares.iter().map(|share| share.cell(counts));
     counts.iter().map(whole).chain(shares).collect()
 }

@@ -29,7 +29,9 @@ pub(super) fn charts(
 }
 
 fn axis(shares: &[&Share]) -> Axis {
+    let whole = shares.first().is_some_and(|share| share.is_whole());
     match shares.first().map(|share| share.shown) {
+        Some(Shown::Number(unit)) if whole => Axis::new(unit, Format::Integer).min(0.0),
         Some(Shown::Number(unit)) => Axis::new(unit, Format::Float(2)).min(0.0),
         _ => Axis::new("Share", Format::Percent(1)).min(0.0),
     }

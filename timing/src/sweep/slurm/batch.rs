@@ -1,7 +1,6 @@
 //! A batch: an array of jobs, the runs of each of its tasks, and its script.
 
 use super::settings::Settings;
-use crate::provenance::quoted;
 use crate::sweep::plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -9,6 +8,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use warplab_host::destination::Destination;
 use warplab_host::input;
+use warplab_host::shell::quoted;
 
 /// Maximum size of a batch's file.
 const MOST_BYTES: u64 = 1 << 30;

@@ -117,7 +117,7 @@ fn shown(printed: &str) -> BTreeMap<usize, String> {
 /// The tasks of a list such as `1,5-9%4`.
 fn tasks_of(list: &str) -> impl Iterator<Item = usize> + '_ {
     let list = list.split('%').next().unwrap_or_default();
-    list.split(',').filter_map(|item| warplab_host::numbers::range(item)).flat_map(|(first, last)| {
+    list.split(',').filter_map(warplab_host::numbers::range).flat_map(|(first, last)| {
         let last = last.min(first + 10_000_000);
         first as usize..=last as usize
     })

@@ -75,6 +75,8 @@ pub(super) struct Ahead {
     pub number: u32,
     /// Set if it is affine.
     pub found: Option<Found>,
+    /// Lanes in which the predicates that it gives are true, in its order.
+    pub preds: [u32; 2],
 }
 
 /// Whether an instruction may be affine: it computes lane by lane, or is an unordered load, and has results of at most two
@@ -123,7 +125,11 @@ impl Reader {
         let found = (may_be_affine && step.exec != 0)
             .then(|| self.affine(inst, scouts.rows(slot), step.exec))
             .flatten();
-        Some(Ahead { pc, exec: step.exec, number: 0, found })
+        let (after, mut preds) = (scouts.preds(slot), [0; 2]);
+        for (lanes, pred) in preds.iter_mut().zip(inst.dst_preds()) {
+            *lanes = after[usize::from(pred.0 & 7)];
+        }
+        Some(Ahead { pc, exec: step.exec, number: 0, found, preds })
     }
 
     fn affine(&self, inst: &Inst, rows: &[Row], lanes: u32) -> Option<Found> {

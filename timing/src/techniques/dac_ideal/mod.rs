@@ -62,7 +62,7 @@ counts! {
         skipped_affine;
         /// Those of them that load.
         skipped_loads;
-        /// Those of them that give predicates alone, which are not compared.
+        /// Those of them that give predicates alone.
         skipped_comparisons;
         /// Batches of blocks.
         batches;
@@ -326,7 +326,7 @@ impl Technique for DacIdeal {
     ) -> Result<(), Box<ValueMismatch>> {
         cx.opportunity(results.len() as u64);
         let next = self.pass(warp.slot, inst.pc).filter(|next| next.exec == inst.exec);
-        let Some(Ahead { found: Some(Found { tuple }), .. }) = next else {
+        let Some(Ahead { found: Some(Found { tuple }), preds, .. }) = next else {
             let reg = inst.inst.destinations().first().copied().unwrap_or(0);
             return Err(cx.missing(warp, inst.pc, reg, inst.exec));
         };
@@ -335,6 +335,9 @@ impl Technique for DacIdeal {
         self.counts.skipped_comparisons += u64::from(results.is_empty());
         for (word, result) in results.iter().enumerate() {
             cx.supply_result(warp, inst, result, &tuple.expand(word as u32))?;
+        }
+        for (pred, lanes) in inst.inst.inst.dst_preds().zip(preds) {
+            cx.compare_predicate(warp, inst.pc, pred.0, inst.exec, lanes)?;
         }
         Ok(())
     }

@@ -891,7 +891,7 @@ impl Technique for Darsie {
             if self.params.ignore_store && row != *result.row() {
                 // The program goes on with what it loaded.
                 self.counts.stale_loads += 1;
-                cx.supply_result(warp, inst, result, result.row())?;
+                cx.keep_result(result);
                 self.warps[warp.slot].own[usize::from(result.reg)] = *result.row();
                 self.map(warp.slot, result.reg, None);
                 self.blocks[block_slot].drop_use(*version);

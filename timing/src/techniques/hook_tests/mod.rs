@@ -6,6 +6,7 @@
 mod front;
 mod memory;
 mod operands;
+mod proofs;
 mod scouts;
 mod toy;
 

@@ -22,7 +22,7 @@ use std::time::Instant;
 #[derive(Parser, Debug)]
 #[command(
     name = "demo",
-    version,
+    version = env!("WARPLAB_VERSION"),
     about = "Emulates bundled CUDA kernels, replays them with register-file techniques, and writes a report",
     after_help = "Examples:\n  demo\n  demo --out /tmp/report --config gtx480\n  \
                   demo --only matmul_tiled,hotspot --threads 1\n  demo --list\n\n\

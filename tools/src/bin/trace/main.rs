@@ -10,19 +10,19 @@ mod info;
 mod summary;
 mod verify;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use trace_format::container::TraceError;
 use trace_format::reader::Trace;
-use warplab_host::limits;
+use warplab_host::{limits, manual};
 
 #[derive(Parser)]
 #[command(
     name = "trace",
-    version,
+    version = env!("WARPLAB_VERSION"),
     about = "Looks into Warplab traces",
     after_help = "Examples:\n  trace info app.wtrace\n  trace verify app.wtrace --json\n  trace dump app.wtrace --block 3 --warp 1 --limit 40\n  trace export app.wtrace --accelsim traces"
 )]
@@ -33,6 +33,21 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Prints completions for a shell
+    #[command(
+        after_help = "Example:\n  trace completions bash > ~/.local/share/bash-completion/completions/trace"
+    )]
+    Completions {
+        /// Shell
+        shell: manual::Shell,
+    },
+    /// Prints the manual page, or writes all of them into a folder
+    #[command(after_help = "Examples:\n  trace man | man -l -\n  trace man -o ~/.local/share/man/man1")]
+    Man {
+        /// Folder for the pages of all commands; created if needed
+        #[arg(short, long, value_name = "DIR")]
+        output: Option<PathBuf>,
+    },
     /// Shows geometry, kernels, sizes by section and bytes per warp instruction
     #[command(
         after_help = "Examples:\n  trace info app.wtrace\n  trace info app.wtrace --json | jq .bytes_per_warp_instruction"
@@ -107,8 +122,15 @@ fn main() -> ExitCode {
         Err(error) => {
             let failed = error.use_stderr();
             let _ = error.print();
-            return ExitCode::from(u8::from(failed));
+            return ExitCode::from(if failed { 2 } else { 0 });
         }
+    };
+    let path = match &cli.command {
+        Command::Info { trace, .. }
+        | Command::Verify { trace, .. }
+        | Command::Dump { trace, .. }
+        | Command::Export { trace, .. } => Some(trace.clone()),
+        Command::Completions { .. } | Command::Man { .. } => None,
     };
     match limits::check().map_err(Failure::Limit).and_then(|()| run(cli.command)) {
         Ok(code) => code,
@@ -116,6 +138,9 @@ fn main() -> ExitCode {
         Err(Failure::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("error: {failure}");
+            if let Some(hint) = path.and_then(|path| warplab_host::kinds::elsewhere(&path, "wtrace")) {
+                eprintln!("  help: {hint}");
+            }
             ExitCode::FAILURE
         }
     }
@@ -124,6 +149,19 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let code = match command {
+        Command::Completions { shell } => {
+            out.write_all(&manual::completions(Cli::command(), shell))?;
+            ExitCode::SUCCESS
+        }
+        Command::Man { output: None } => {
+            out.write_all(&manual::page(Cli::command())?)?;
+            ExitCode::SUCCESS
+        }
+        Command::Man { output: Some(folder) } => {
+            let written = manual::pages(Cli::command(), &folder)?;
+            writeln!(out, "{} pages in {}", written.len(), folder.display())?;
+            ExitCode::SUCCESS
+        }
         Command::Info { trace, json } => {
             let trace = open(&trace)?;
             info::run(&trace, json, &mut out)?;

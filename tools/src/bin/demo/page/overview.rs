@@ -2,7 +2,7 @@
 
 use crate::measure::Results;
 use report::{Callout, Cell, Format, Kpi, Section, geometric_mean};
-use timing::reports::techniques::tone;
+use timing::reports::techniques::{comparison, tone};
 use timing::reports::{Lab, Workload};
 use timing::studies::StudyResult;
 
@@ -37,12 +37,11 @@ pub(super) fn section(results: &Results) -> Section {
     for (m, variant) in lab.variants.iter().enumerate().skip(1) {
         section = section.callout(Callout::finding(finding(lab, workloads, m, &variant.label)));
     }
-    section.text(
+    section.text(format!(
         "Every figure below compares the same recorded execution on the same machine model, with and without a \
-         technique. Nothing is executed while replaying: the trace knows every value, and each operand that a \
-         technique forwards or unpacks was compared with the recorded one. A single mismatch would have stopped \
-         the run.",
-    )
+         technique. Nothing is executed while replaying: the trace knows every value. {}",
+        comparison(workloads)
+    ))
 }
 
 /// The workload with the largest value, and the value.

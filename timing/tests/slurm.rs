@@ -137,7 +137,7 @@ fn configure(folder: &Path) {
 }
 
 /// A small trace at 500 points.
-fn sweep<'a>(folder: &Path, more: &[&'a str]) -> Vec<String> {
+fn sweep(folder: &Path, more: &[&str]) -> Vec<String> {
     let trace = folder.join("a.wtrace").display().to_string();
     let base = [
         "sweep",

@@ -17,8 +17,7 @@ use warplab_accelsim::{ExportOptions, ImportOptions, Taken, export, import};
 
 /// The recording of a bundled workload's manifest, and what comes back of it.
 fn there_and_back(name: &str, folder: &Path) -> (Trace, Trace) {
-    let manifests: Vec<PathBuf> =
-        tests::tabled_workloads().iter().flat_map(tests::Workload::manifests).collect();
+    let manifests: Vec<PathBuf> = tests::workloads().iter().flat_map(tests::Workload::manifests).collect();
     let of_name = |path: &&PathBuf| path.file_stem().is_some_and(|stem| stem == name);
     let manifest = manifests.iter().find(of_name).unwrap_or_else(|| panic!("no workload {name}"));
     let mut session = Session::open_manifest(manifest, &Setup::default()).expect("a manifest");

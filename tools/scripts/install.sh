@@ -22,6 +22,9 @@ if [ -z "${BUILT:-}" ]; then
     BUILT=${CARGO_TARGET_DIR:-$checkout/target}/release
 fi
 
+# `cargo test` leaves the CUDA library among the crates; `cargo build` links it to where the programs find it.
+[ -e "$BUILT/libcuda.so" ] || ln "$BUILT/deps/libcuda.so" "$BUILT/libcuda.so"
+
 mkdir -p "$prefix/bin" "$prefix/lib/warplab/bin"
 # Each file under a temporary name first: a program that runs keeps its file.
 put() {

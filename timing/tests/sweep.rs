@@ -174,7 +174,7 @@ fn a_work_file_is_done_by_number_and_merged() {
     // From another folder, as a scheduler may start it.
     let work = folder.path().join("out/work.json").display().to_string();
     let one = passes(&timing(&["sweep", "--work", &work, "--index", "3"], Path::new("/")));
-    assert!(one.contains("run 3: a at bow window=4 sm.max_warps=32: "), "{one}");
+    assert!(one.contains("run 3: a at bow window=2 sm.max_warps=64: "), "{one}");
     let merged = timing(&["sweep", "--work", &work, "--merge"], Path::new("/"));
     assert_eq!(merged.status.code(), Some(1));
     assert!(text(&merged).contains("it has not run yet") && text(&merged).contains("15 of 16 runs"));

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
+/// Number of the task of the job that stands for all tasks of an array that were cancelled before they began.
+const NO_TASK: &str = "4294967294";
+
 /// Largest array if Slurm does not say: its default.
 const ARRAY: usize = 1001;
 
@@ -77,12 +80,27 @@ pub(super) fn most_tasks() -> usize {
     value.and_then(|value| value.trim().parse::<usize>().ok()).unwrap_or(ARRAY).saturating_sub(1).max(1)
 }
 
+/// How the tasks of an array ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ends {
+    tasks: BTreeMap<usize, String>,
+    /// State of the tasks that never began, which Slurm shows as one job.
+    others: Option<String>,
+}
+
+impl Ends {
+    /// The state in which a task ended, if Slurm remembers it.
+    pub(super) fn of(&self, task: usize) -> Option<&str> {
+        self.tasks.get(&task).or(self.others.as_ref()).map(String::as_str)
+    }
+}
+
 /// How the tasks of a job ended, as accounting says, or else the controller for as long as it remembers.
-pub(super) fn ends(job: u64) -> BTreeMap<usize, String> {
+pub(super) fn ends(job: u64) -> Ends {
     let number = job.to_string();
     let asked = ["--noheader", "--parsable2", "--allocations", "--format=JobID,State", "--jobs", &number];
     let accounted = ask("sacct", &asked).map(|printed| accounted(&printed)).unwrap_or_default();
-    if !accounted.is_empty() {
+    if accounted != Ends::default() {
         return accounted;
     }
     ask("scontrol", &["--oneliner", "show", "job", &number])
@@ -91,27 +109,31 @@ pub(super) fn ends(job: u64) -> BTreeMap<usize, String> {
 }
 
 /// States by task from lines such as `17_4|FAILED` and `17_[5-9]|CANCELLED by 0`.
-fn accounted(printed: &str) -> BTreeMap<usize, String> {
-    let mut states = BTreeMap::new();
+fn accounted(printed: &str) -> Ends {
+    let mut ends = Ends::default();
     for line in printed.lines() {
         let Some((job, state)) = line.split_once('|') else { continue };
         let Some((_, tasks)) = job.split_once('_') else { continue };
         let state = state.split(' ').next().unwrap_or_default();
-        states.extend(tasks_of(tasks.trim_matches(['[', ']'])).map(|task| (task, state.to_owned())));
+        ends.tasks.extend(tasks_of(tasks.trim_matches(['[', ']'])).map(|task| (task, state.to_owned())));
     }
-    states
+    ends
 }
 
 /// States by task from lines such as `JobId=18 ArrayJobId=17 ArrayTaskId=4 … JobState=FAILED …`.
-fn shown(printed: &str) -> BTreeMap<usize, String> {
-    let mut states = BTreeMap::new();
+fn shown(printed: &str) -> Ends {
+    let mut ends = Ends::default();
     for line in printed.lines() {
         let of = |key: &str| line.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
-        if let (Some(tasks), Some(state)) = (of("ArrayTaskId"), of("JobState")) {
-            states.extend(tasks_of(tasks).map(|task| (task, state.to_owned())));
+        match (of("ArrayTaskId"), of("JobState")) {
+            (Some(NO_TASK), Some(state)) => ends.others = Some(state.to_owned()),
+            (Some(tasks), Some(state)) => {
+                ends.tasks.extend(tasks_of(tasks).map(|task| (task, state.to_owned())))
+            }
+            _ => {}
         }
     }
-    states
+    ends
 }
 
 /// The tasks of a list such as `1,5-9%4`.
@@ -140,14 +162,18 @@ mod tests {
 
     #[test]
     fn ends_are_read_from_both_sources() {
-        let states = accounted("17_0|COMPLETED\n17_1|CANCELLED by 0\n17_[2-4]|PREEMPTED\n17|x\n");
-        assert_eq!(states.len(), 5);
-        assert_eq!((states[&1].as_str(), states[&4].as_str()), ("CANCELLED", "PREEMPTED"));
-        let states = shown(
+        let ends = accounted("17_0|COMPLETED\n17_1|CANCELLED by 0\n17_[2-4]|PREEMPTED\n17|x\n");
+        assert_eq!(ends.tasks.len(), 5);
+        assert_eq!((ends.of(1), ends.of(4), ends.of(5)), (Some("CANCELLED"), Some("PREEMPTED"), None));
+        let ends = shown(
             "JobId=18 ArrayJobId=17 ArrayTaskId=4 JobName=x JobState=NODE_FAIL Reason=y\n\
-             JobId=17 ArrayJobId=17 ArrayTaskId=5-6,9%2 JobName=x JobState=CANCELLED Reason=y\n",
+             JobId=17 ArrayJobId=17 ArrayTaskId=5-6,9%2 JobName=x JobState=TIMEOUT Reason=y\n\
+             JobId=17 ArrayJobId=17 ArrayTaskId=4294967294 JobName=x JobState=CANCELLED Reason=y\n",
         );
-        assert_eq!(states.keys().copied().collect::<Vec<_>>(), [4, 5, 6, 9]);
-        assert_eq!((states[&4].as_str(), states[&9].as_str()), ("NODE_FAIL", "CANCELLED"));
+        assert_eq!(ends.tasks.keys().copied().collect::<Vec<_>>(), [4, 5, 6, 9]);
+        assert_eq!(
+            (ends.of(4), ends.of(9), ends.of(7)),
+            (Some("NODE_FAIL"), Some("TIMEOUT"), Some("CANCELLED"))
+        );
     }
 }

@@ -234,7 +234,7 @@ impl<'a> Tracker<'a> {
             .filter(|key| !self.results.has(key) && !covered.contains(key))
             .cloned()
             .collect();
-        let mut asked: BTreeMap<u64, BTreeMap<usize, String>> = BTreeMap::new();
+        let mut asked: BTreeMap<u64, client::Ends> = BTreeMap::new();
         let mut open = Vec::new();
         for key in &without {
             let Some((batch, task)) = self.last_task(key) else {
@@ -248,7 +248,7 @@ impl<'a> Tracker<'a> {
             let batch = &self.batches[batch];
             let number = self.numbers.get(&batch.name);
             let ends = number.map(|number| asked.entry(*number).or_insert_with(|| client::ends(*number)));
-            let end = ends.and_then(|ends| ends.get(&task).cloned()).unwrap_or_else(|| "ended".into());
+            let end = ends.and_then(|ends| ends.of(task)).unwrap_or("ended").to_owned();
             let words = batch.last_words(task, &self.jobs);
             let earlier = self.ends.entry(key.clone()).or_default();
             earlier.push(end.clone());

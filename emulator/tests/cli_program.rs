@@ -182,7 +182,9 @@ fn the_libraries_are_found_wherever_emu_is_installed() {
     }
     let ran = run(&install("top/lib/none"), "links/emu");
     assert_eq!(ran.status.code(), Some(1));
-    for told in ["top/bin/cuda or ", "top/lib/warplab\n", "tools/scripts/install.sh", "WARPLAB_LIBRARIES"] {
+    for told in
+        ["top/bin/cuda, nor in ", "top/lib/warplab, nor in ", "tools/scripts/install.sh", "WARPLAB_LIBRARIES"]
+    {
         assert!(text(&ran.stderr).contains(told), "{told} is missing in:\n{}", text(&ran.stderr));
     }
 }

@@ -20,11 +20,21 @@ pub const REVISION: Option<&str> = option_env!("WARPLAB_REVISION");
 /// Key of the description in a result.
 pub const KEY: &str = "produced_by";
 
-/// Options with a value that change no result: files to write, and threads.
-const WITHOUT_EFFECT: [&str; 9] =
-    ["--json", "--csv", "--html", "--series", "--timeline", "--konata", "--output", "-o", "--threads"];
-/// Such an option without a value.
-const CHECKED: &str = "--checked";
+/// Options with a value that change no result: files to write, folders of kept work, and threads.
+const WITHOUT_EFFECT: [&str; 10] = [
+    "--json",
+    "--csv",
+    "--html",
+    "--series",
+    "--timeline",
+    "--konata",
+    "--output",
+    "-o",
+    "--threads",
+    "--cache",
+];
+/// Such options without a value.
+const FLAGS: [&str; 2] = ["--checked", "--discard-traces"];
 
 /// Bytes of a file that are read at once.
 const PIECE: usize = 1 << 20;
@@ -44,7 +54,7 @@ impl Provenance {
     /// is the same whatever its file is called and whatever works on it.
     #[must_use]
     pub fn new(command: &[String]) -> Provenance {
-        let kept = shell::without(command.iter().map(String::as_str), &WITHOUT_EFFECT, &[CHECKED]);
+        let kept = shell::without(command.iter().map(String::as_str), &WITHOUT_EFFECT, &FLAGS);
         Provenance {
             command: kept.into_iter().map(str::to_owned).collect(),
             machine: None,

@@ -60,6 +60,8 @@ fn what_it_counts_is_sampled_and_on_the_timeline() {
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("written");
     let total: Value = serde_json::from_str(&read("total.json")).expect("JSON");
     let series = read("s.csv");
+    // A comment says what produced the samples.
+    let (_, series) = series.split_once('\n').expect("a comment, then the table");
     let header: Vec<&str> = series.lines().next().expect("a header").split(',').collect();
     let timeline: Value = serde_json::from_str(&read("t.json")).expect("JSON");
     let events = timeline["traceEvents"].as_array().expect("events");

@@ -424,12 +424,12 @@ impl Mapper<'_> {
         if let Some((list, _)) = &initiation {
             intervals.insert("sfu", list.first().copied().unwrap_or(8.0));
         }
-        self.traced_latencies(&mut intervals)?;
         // GPGPU-Sim has no option for conversions; here they run at the rate of SFU where SFU units execute them.
         let convert = self.base.latency.get("convert").is_some_and(|timing| timing.runs_on.is_empty());
         for name in ["sfu", "convert"].into_iter().filter(|name| *name != "convert" || convert) {
             self.timing(name, 0, latency.as_ref(), initiation.as_ref());
         }
+        self.traced_latencies(&mut intervals)?;
         for (option, class, kind, host) in [
             ("gpgpu_num_sp_units", Unit::Fp32, "fp", None),
             ("gpgpu_num_int_units", Unit::Int, "int", Some(Unit::Fp32)),

@@ -295,7 +295,7 @@ impl Lanes {
             event.rows += 1;
         }
         for (bits, pred) in event.preds.iter_mut().zip(inst.dst_preds()) {
-            *bits = self.preds[usize::from(pred.0 & 7)];
+            *bits = self.materialized(pred.0);
         }
         if event.comparison == Comparison::Ends {
             let mixed = inst.dst_preds().any(|pred| {

@@ -394,13 +394,10 @@ impl Technique for Dac {
         for (result, row) in results.iter().zip(rows) {
             cx.supply_result(warp, inst, result, row)?;
         }
-        let role = self.roles[inst.pc as usize];
-        if role.predicate {
-            for (pred, bits) in inst.inst.inst.dst_preds().zip(event.preds) {
-                cx.compare_predicate(warp, inst.pc, pred.0, inst.exec, bits)?;
-            }
+        for (pred, bits) in inst.inst.inst.dst_preds().zip(event.preds) {
+            cx.compare_predicate(warp, inst.pc, pred.0, inst.exec, bits)?;
         }
-        if role.dequeued {
+        if self.roles[inst.pc as usize].dequeued {
             self.counts.dequeued_predicates += 1;
             self.units.dequeue_predicate(cx.cycle, warp.slot);
             let (count, numbers) = &mut self.passed[warp.slot];

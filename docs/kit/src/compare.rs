@@ -1,7 +1,8 @@
 //! Compares the output that a page shows with what a command has printed.
 //!
 //! A page may leave out lines (`⋮` alone in a line) and parts of a line (`…`). Seconds, and rates behind them, differ from
-//! run to run and are not compared; neither is the width of columns. Everything else has to be the same.
+//! run to run and are not compared; neither are the width of columns and the revision of the sources. Everything else has
+//! to be the same.
 
 use regex::Regex;
 use std::sync::LazyLock;
@@ -73,12 +74,15 @@ fn same((shown, printed): (&String, &String)) -> bool {
     rest.is_empty()
 }
 
-/// A line without colours, times, rates and widths of columns.
+/// A line without colours, times, rates, widths of columns and revisions.
 fn plain(line: &str) -> String {
     static SPACE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\s+").expect("a pattern"));
     static RULE: LazyLock<Regex> = LazyLock::new(|| Regex::new("[─-]{3,}").expect("a pattern"));
     static TIME: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"\b\d+(\.\d+)? s\b( \d+(\.\d+)?$)?").expect("a pattern"));
+    static REVISION: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r" ?\(revision [0-9a-f]+\)").expect("a pattern"));
+    let line = REVISION.replace_all(line, "");
     let line = SPACE.replace_all(line.trim(), " ");
     let line = RULE.replace_all(&line, "─");
     TIME.replace_all(&line, "TIME").into_owned()
@@ -125,6 +129,12 @@ mod tests {
         assert_eq!(differ("k  4x4 208896 1.5 s 7.1\n───\n bytes   5", printed), None);
         assert!(differ("k  4x4 208897 1.5 s 7.1\n───\n bytes   5", printed).is_some());
         assert!(differ("k  4x4 208896 1.5 s 7.1\n───\n bytes   6", printed).is_some());
+    }
+
+    #[test]
+    fn revisions_are_not_compared() {
+        assert_eq!(differ("emu 0.1.0", "emu 0.1.0 (revision 166e2d78220a)\n"), None);
+        assert!(differ("emu 0.1.0", "emu 0.1.1 (revision 166e2d78220a)\n").is_some());
     }
 
     #[test]

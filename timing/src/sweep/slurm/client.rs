@@ -128,7 +128,7 @@ fn shown(printed: &str) -> Ends {
         match (of("ArrayTaskId"), of("JobState")) {
             (Some(NO_TASK), Some(state)) => ends.others = Some(state.to_owned()),
             (Some(tasks), Some(state)) => {
-                ends.tasks.extend(tasks_of(tasks).map(|task| (task, state.to_owned())))
+                ends.tasks.extend(tasks_of(tasks).map(|task| (task, state.to_owned())));
             }
             _ => {}
         }

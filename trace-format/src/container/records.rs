@@ -58,7 +58,7 @@ impl Contents {
         match self {
             Contents::Values => None,
             Contents::Addresses => Some(
-                "was recorded with --addresses-only and holds no register values; record it with `emu record`, without that option",
+                "was recorded with --addresses-only and holds no register values; record it without that option, with `emu record`",
             ),
             Contents::Imported => Some(
                 "was imported from a trace that holds no register values; record the program with `emu record`",

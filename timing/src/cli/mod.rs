@@ -25,7 +25,6 @@ mod views;
 mod why;
 mod workloads;
 
-use crate::overrides as unused;
 use crate::techniques::{Catalogue, Registration};
 use clap::{CommandFactory, Parser, Subcommand};
 use error::CliError;

@@ -1,9 +1,9 @@
 //! The arguments that several commands share: the GPU model, the choice of launches, threads.
 
 use super::error::CliError;
-use super::unused;
 use crate::config::{Loaded, builtin, load};
 use crate::named::NamedMachine;
+use crate::overrides;
 use crate::replay::Selection;
 use crate::techniques::Catalogue;
 use clap::Args;
@@ -77,9 +77,9 @@ impl TechniqueArguments {
     /// The configuration for these techniques, with the origin of its values.
     pub(super) fn load(&self, replayed: &ReplayArguments) -> Result<Loaded, CliError> {
         let set = self.overrides(replayed);
-        unused::refuse_parameters(&set, &self.lists().concat())?;
+        overrides::refuse_parameters(&set, &self.lists().concat())?;
         let loaded = load(&replayed.config, &set)?;
-        unused::without_effect(&set, &loaded.config).iter().for_each(|why| eprintln!("note: {why}"));
+        overrides::without_effect(&set, &loaded.config).iter().for_each(|why| eprintln!("note: {why}"));
         Ok(loaded)
     }
 
@@ -124,7 +124,7 @@ impl MachineArguments {
     ) -> Result<Vec<NamedMachine>, CliError> {
         let read = |text: &String| {
             let machine = NamedMachine::parse(text, &replayed.config, &[], catalogue)?;
-            unused::refuse_parameters(&machine.set, &machine.tech)
+            overrides::refuse_parameters(&machine.set, &machine.tech)
                 .map_err(|why| CliError(format!("--machine \"{text}\": {why}")))?;
             // Values of --set belong to the machine of --config.
             let set = if machine.config == replayed.config { &replayed.set[..] } else { &[] };

@@ -21,7 +21,7 @@ pub const REVISION: Option<&str> = option_env!("WARPLAB_REVISION");
 pub const KEY: &str = "produced_by";
 
 /// Options with a value that change no result: files to write, folders of kept work, and threads.
-const WITHOUT_EFFECT: [&str; 10] = [
+const WITHOUT_EFFECT: [&str; 11] = [
     "--json",
     "--csv",
     "--html",
@@ -32,9 +32,12 @@ const WITHOUT_EFFECT: [&str; 10] = [
     "-o",
     "--threads",
     "--cache",
+    "--store",
 ];
+/// Such options whose value may be missing: the next word is theirs unless it is an option.
+const PERHAPS_VALUED: [&str; 1] = ["--slurm"];
 /// Such options without a value.
-const FLAGS: [&str; 2] = ["--checked", "--discard-traces"];
+const FLAGS: [&str; 3] = ["--checked", "--discard-traces", "--retry-failed"];
 
 /// Bytes of a file that are read at once.
 const PIECE: usize = 1 << 20;
@@ -54,7 +57,19 @@ impl Provenance {
     /// is the same whatever its file is called and whatever works on it.
     #[must_use]
     pub fn new(command: &[String]) -> Provenance {
-        let kept = shell::without(command.iter().map(String::as_str), &WITHOUT_EFFECT, &FLAGS);
+        let mut words = command.iter().map(String::as_str).peekable();
+        let mut chosen = Vec::new();
+        while let Some(word) = words.next() {
+            if PERHAPS_VALUED.contains(&word) {
+                words.next_if(|next| !next.starts_with('-'));
+            } else if !PERHAPS_VALUED
+                .iter()
+                .any(|name| word.strip_prefix(name).is_some_and(|rest| rest.starts_with('=')))
+            {
+                chosen.push(word);
+            }
+        }
+        let kept = shell::without(chosen, &WITHOUT_EFFECT, &FLAGS);
         Provenance {
             command: kept.into_iter().map(str::to_owned).collect(),
             machine: None,

@@ -54,6 +54,10 @@ fn read(folder: &Path, name: &str) -> String {
     std::fs::read_to_string(folder.join(name)).unwrap_or_else(|why| panic!("{name}: {why}"))
 }
 
+fn json_file(folder: &Path, name: &str) -> serde_json::Value {
+    serde_json::from_str(&read(folder, name)).expect("JSON")
+}
+
 /// Names of the files of a store, and their identities.
 fn kept(folder: &Path) -> BTreeSet<(String, String)> {
     let entries = std::fs::read_dir(folder.join("runs")).into_iter().flatten().flatten();
@@ -80,6 +84,15 @@ fn the_table_is_that_of_replays_at_any_number_of_threads() {
     }
     assert_eq!(kept(&folder.path().join("1")).len(), RUNS, "the baseline is replayed once");
     let mut lines = table.lines();
+    let by =
+        lines.next().and_then(|line| line.strip_prefix("# produced_by ")).expect("what produced the table");
+    let by: serde_json::Value = serde_json::from_str(by).expect("JSON");
+    assert_eq!(by["traces"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        (&by["command"][1], &by["machines"][0]["techniques"]["bow"]["window"]),
+        (&"sweep".into(), &3.into())
+    );
+    assert_eq!(json_file(folder.path(), "1/data.json")["produced_by"], by);
     let head = "trace,kernel,launch,machine,techniques,technique_bow_window,sm_max_warps,metric,value,baseline,error";
     assert_eq!(lines.next(), Some(head));
     let replayed = |tech: &[&str]| {
@@ -145,7 +158,7 @@ fn failures_are_rows_and_the_rest_goes_on() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output).contains("4 of 6 runs have no result"), "{}", text(&output));
     let table = read(folder.path(), "out/sweep.csv");
-    let failed: Vec<&str> = table.lines().filter(|line| !line.ends_with(',')).skip(1).collect();
+    let failed: Vec<&str> = table.lines().filter(|line| !line.ends_with(',')).skip(2).collect();
     assert_eq!(failed.len(), 4, "{failed:?}");
     assert!(failed[0].starts_with("a,,,titanx-pascal,bow,99,,,,") && failed[0].contains("`window`: 99"));
     assert!(failed[1].starts_with("bad,,,") && failed[1].contains("bad.wtrace"));

@@ -15,9 +15,11 @@ use crate::sweep::{self, Plan, Progress, Requested, Results, Space, Sweep, Vary}
 use crate::techniques::Catalogue;
 use clap::Args;
 use regex::Regex;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use trace_format::reader::Trace;
+use warplab_host::shell;
 
 /// Arguments of `timing sweep`.
 #[derive(Args, Debug)]
@@ -93,7 +95,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Result<(), CliError> {
     output::check(arguments.json.as_deref())?;
     match &arguments.work {
-        Some(file) => continue_work(arguments, file, catalogue, command),
+        Some(file) => continue_work(arguments, file, catalogue),
         None => begin(arguments, catalogue, command),
     }
 }
@@ -111,7 +113,6 @@ struct Session<'a> {
     slurm: Option<Settings>,
     arguments: &'a Arguments,
     catalogue: &'a Catalogue,
-    command: &'a [String],
 }
 
 fn begin(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Result<(), CliError> {
@@ -125,9 +126,10 @@ fn begin(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Re
     folder.as_deref().map_or(Ok(()), output::check_folder)?;
     let (mut plan, readable) = asked.plan(catalogue)?;
     plan.metrics = metrics.as_ref().map(|metrics| metrics.as_str().to_owned());
+    plan.produced_by = provenance(&plan, &asked, command, catalogue)?.to_json();
     let store = arguments.store.clone().or_else(|| folder.clone()).map(Store::at);
     let (json, slurm) = (json_of(arguments)?, slurm_of(arguments, file.slurm)?);
-    let session = Session { plan, folder, store, metrics, json, slurm, arguments, catalogue, command };
+    let session = Session { plan, folder, store, metrics, json, slurm, arguments, catalogue };
     if arguments.dry_run {
         return output::print(&session.preview()?);
     }
@@ -145,12 +147,7 @@ fn begin(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Re
     session.finish(&results)
 }
 
-fn continue_work(
-    arguments: &Arguments,
-    file: &Path,
-    catalogue: &Catalogue,
-    command: &[String],
-) -> Result<(), CliError> {
+fn continue_work(arguments: &Arguments, file: &Path, catalogue: &Catalogue) -> Result<(), CliError> {
     let file = std::path::absolute(file)?;
     let plan = Plan::read(&file)?;
     let metrics = metrics_of(arguments.metrics.as_deref().or(plan.metrics.as_deref()))?;
@@ -161,17 +158,8 @@ fn continue_work(
         None => (0..plan.runs.len()).collect(),
     };
     let (json, slurm) = (json_of(arguments)?, slurm_of(arguments, None)?);
-    let session = Session {
-        plan,
-        folder,
-        store: store.map(Store::at),
-        metrics,
-        json,
-        slurm,
-        arguments,
-        catalogue,
-        command,
-    };
+    let session =
+        Session { plan, folder, store: store.map(Store::at), metrics, json, slurm, arguments, catalogue };
     // Names of configurations are meant in the folder in which the sweep was planned.
     std::env::set_current_dir(&session.plan.folder).map_err(|why| {
         format!("cannot enter {}, where the sweep was planned: {why}", session.plan.folder.display())
@@ -314,7 +302,7 @@ impl Session<'_> {
         }
         if let Some(path) = &self.json {
             let mut value = sweep::to_json(plan, results, metrics);
-            value[KEY] = self.provenance()?.to_json();
+            value[KEY] = plan.produced_by.clone();
             output::write_file(path, &(serde_json::to_string_pretty(&value)? + "\n"))?;
         }
         let failed: Vec<String> = plan
@@ -344,10 +332,11 @@ impl Session<'_> {
     fn tables(&self, folder: &Path, results: &Results) -> Result<PathBuf, CliError> {
         let table = sweep::table(&self.plan, results, self.metrics.as_ref());
         let csv = folder.join("sweep.csv");
-        output::write_file(&csv, &table.to_csv())?;
+        let by = &self.plan.produced_by;
+        output::write_file(&csv, &(report::csv_comment(by) + &table.to_csv()))?;
         #[cfg(feature = "parquet")]
         {
-            let (parquet, bytes) = (folder.join("sweep.parquet"), table.to_parquet()?);
+            let (parquet, bytes) = (folder.join("sweep.parquet"), table.to_parquet_of(Some(by))?);
             output::write_with(&parquet, |out| std::io::Write::write_all(out, &bytes))?;
         }
         Ok(csv)
@@ -357,32 +346,52 @@ impl Session<'_> {
         let (plan, metrics) = (&self.plan, self.metrics.as_ref());
         let csv = self.tables(folder, results)?;
         let labels: Vec<&str> = plan.traces.iter().map(|trace| trace.label.as_str()).collect();
-        let about = [("Traces", labels.join(", ")), ("Command", self.provenance_command())];
-        let written = sweep::page(plan, results, metrics, &about).write(folder)?;
+        let words = plan.produced_by["command"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let command = words.map(shell::quoted).collect::<Vec<_>>().join(" ");
+        let about = [("Traces", labels.join(", ")), ("Command", command)];
+        let page = sweep::page(plan, results, metrics, &about).produced_by(plan.produced_by.clone());
+        let written = page.write(folder)?;
         if !output::is_stdout(self.json.as_deref()) {
             output::print(&format!("{}\n{}\n", csv.display(), written.html.display()))?;
         }
         Ok(())
     }
+}
 
-    fn provenance_command(&self) -> String {
-        Provenance::new(self.command).command()
-    }
-
-    fn provenance(&self) -> Result<Provenance, CliError> {
-        let replayed = &self.arguments.replayed;
-        let mut provenance =
-            Provenance::new(self.command).on(&load(&replayed.config, &replayed.set)?, &replayed.set);
-        for trace in self.plan.traces.iter().filter(|trace| trace.error.is_none()) {
-            provenance.add(&Trace::open(&trace.path)?)?;
+/// What plans a sweep: its command, the machine of its options, every machine with its lists of techniques, and the traces.
+/// Values that vary are columns of the table.
+fn provenance(
+    plan: &Plan,
+    asked: &Asked,
+    command: &[String],
+    catalogue: &Catalogue,
+) -> Result<Provenance, CliError> {
+    let mut provenance = Provenance::new(command).on(&load(&asked.config, &asked.set)?, &asked.set);
+    let lists = &asked.space.techniques;
+    for machine in &asked.space.machines {
+        let of = |list: &Vec<String>| {
+            let tech = machine.tech.iter().chain(list.iter().filter(|name| !machine.tech.contains(name)));
+            NamedMachine { tech: tech.cloned().collect(), ..machine.clone() }
+        };
+        let all = if lists.is_empty() { vec![machine.clone()] } else { lists.iter().map(of).collect() };
+        for machine in all {
+            // A machine that is refused has rows that say why.
+            if let Ok(ready) = machine.ready(catalogue) {
+                provenance = provenance.beside(&machine.name, &ready.loaded, &ready.techniques);
+            }
         }
-        Ok(provenance)
     }
+    for trace in plan.traces.iter().filter(|trace| trace.error.is_none()) {
+        provenance.add(&Trace::open(&trace.path)?)?;
+    }
+    Ok(provenance)
 }
 
 /// What the command line and the file ask for together.
 struct Asked {
     traces: Vec<PathBuf>,
+    config: String,
+    set: Vec<String>,
     space: Space,
     kernels: Option<String>,
     launches: Option<String>,
@@ -398,7 +407,7 @@ impl Asked {
         let machines = match named.as_slice() {
             [] => {
                 let name = load(&config, &set)?.config.name;
-                vec![NamedMachine { name, config, tech: Vec::new(), set }]
+                vec![NamedMachine { name, config: config.clone(), tech: Vec::new(), set: set.clone() }]
             }
             named => named
                 .iter()
@@ -414,6 +423,8 @@ impl Asked {
         };
         Ok(Asked {
             traces: file.traces()?.into_iter().chain(arguments.traces.iter().cloned()).collect(),
+            config,
+            set,
             space,
             kernels: replayed.kernels.clone().or_else(|| file.kernels.clone()),
             launches: replayed.launches.clone().or_else(|| file.launches.clone()),

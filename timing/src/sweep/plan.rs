@@ -6,6 +6,7 @@ use crate::replay::Selection;
 use crate::store::{Key, this_program};
 use crate::techniques::Catalogue;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,9 @@ pub struct Plan {
     launches: Option<String>,
     /// Choice of metrics, as `--metrics` takes it.
     pub metrics: Option<String>,
+    /// What planned it: command, machine, techniques and traces, as results have it. It is that of the plan, whatever
+    /// program works on its runs.
+    pub produced_by: Value,
     /// Keys that vary.
     pub varied: Vec<String>,
     /// Keys of all parameters: those that vary first, then those that named machines change.
@@ -134,6 +138,7 @@ impl Plan {
             kernels: kernels.map(str::to_owned),
             launches: launches.map(str::to_owned),
             metrics: None,
+            produced_by: Value::Null,
             varied: Vec::new(),
             parameters: Vec::new(),
             traces: planned,

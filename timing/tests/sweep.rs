@@ -149,6 +149,25 @@ fn a_killed_sweep_and_two_at_once_give_the_same_table() {
 }
 
 #[test]
+fn an_interrupted_sweep_says_what_is_kept() {
+    let folder = recorded();
+    let mut command = Command::new(TIMING);
+    command.args(with(&["--threads", "1", "-o", "out"])).current_dir(folder.path());
+    let mut sweep = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("timing starts");
+    while kept(&folder.path().join("out")).is_empty() && sweep.try_wait().expect("a state").is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let signalled = Command::new("kill").args(["-INT", &sweep.id().to_string()]).status();
+    assert!(signalled.expect("kill starts").success());
+    let end = end_of(&mut sweep, "the interrupted sweep");
+    let said = std::io::read_to_string(sweep.stderr.take().expect("its messages")).expect("text");
+    assert_eq!(
+        (end.code(), said.trim()),
+        (Some(130), "interrupted: finished runs are kept, and the same command goes on from there")
+    );
+}
+
+#[test]
 fn failures_are_rows_and_the_rest_goes_on() {
     let folder = recorded();
     std::fs::write(folder.path().join("bad.wtrace"), b"no trace").expect("written");

@@ -3,7 +3,7 @@
 use super::error::CliError;
 use super::left_out::LeftOut;
 use super::output;
-use super::progress::{LateBar, time_left};
+use super::progress::{GOES_ON, LateBar, on_interrupt, time_left};
 use super::shared::{ReplayArguments, words};
 use crate::config::load;
 use crate::explore::{self, Explored, Space};
@@ -92,6 +92,9 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         verify: false,
         retry: false,
     };
+    if store.is_some() {
+        on_interrupt(GOES_ON);
+    }
     let bar = LateBar::new(format!("{} points", points.len()));
     let started = Instant::now();
     let progress = |at: Progress| {

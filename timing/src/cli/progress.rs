@@ -65,3 +65,23 @@ impl Drop for LateBar {
         }
     }
 }
+
+/// What is said where finished runs are kept.
+pub(super) const GOES_ON: &str = "finished runs are kept, and the same command goes on from there";
+
+/// Says what becomes of unfinished work when the user ends it (Ctrl-C): `kept` is a sentence. The exit code is then that of
+/// a program that SIGINT has ended.
+pub(super) fn on_interrupt(kept: &'static str) {
+    use signal_hook::consts::SIGINT;
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        // Without the handler, SIGINT ends the program without a word.
+        let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT]) else { return };
+        std::thread::spawn(move || {
+            if signals.forever().next().is_some() {
+                eprintln!("\ninterrupted: {kept}");
+                std::process::exit(128 + SIGINT);
+            }
+        });
+    });
+}

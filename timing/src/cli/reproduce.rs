@@ -2,7 +2,7 @@
 
 use super::error::CliError;
 use super::output;
-use super::progress::{LateBar, time_left};
+use super::progress::{GOES_ON, LateBar, on_interrupt, time_left};
 use super::shared::Threads;
 use crate::config::load;
 use crate::provenance::Provenance;
@@ -155,6 +155,7 @@ impl Tools<'_> {
             threads: arguments.threads.count(),
             discard: arguments.discard_traces,
         };
+        on_interrupt(GOES_ON);
         let bar = LateBar::new(&experiment.paper.name);
         let started = Instant::now();
         let progress =

@@ -2,7 +2,7 @@
 
 use super::error::CliError;
 use super::output;
-use super::progress::{LateBar, time_left};
+use super::progress::{GOES_ON, LateBar, on_interrupt, time_left};
 use super::shared::{ReplayArguments, words};
 use super::sweep_file::SweepFile;
 use crate::config::load;
@@ -191,6 +191,9 @@ impl Session<'_> {
     }
 
     fn work(&self, positions: &[usize], verify: bool) -> Results {
+        if self.store.is_some() {
+            on_interrupt(GOES_ON);
+        }
         let bar = LateBar::new("sweep");
         let started = Instant::now();
         let tell = |at: Progress| {
@@ -207,6 +210,7 @@ impl Session<'_> {
     fn on_cluster(&self) -> Result<Results, CliError> {
         let sweep = self.sweep(true);
         let cluster = self.cluster()?;
+        on_interrupt("jobs in the queue go on, and the same command tracks them again");
         let bar = LateBar::new("sweep");
         let (started, before) = (Instant::now(), sweep.kept().len());
         let tell = |at: &Status| {
@@ -255,10 +259,10 @@ impl Session<'_> {
         let distinct = plan.distinct();
         let finished = distinct.iter().filter(|at| kept.has(&plan.runs[**at].key)).count();
         let mut text = format!(
-            "{} traces at {} points: {} runs, {} of them different, {finished} of these finished\n",
-            plan.traces.len(),
-            plan.points.len(),
-            plan.runs.len(),
+            "{} at {}: {}, {} of them different, {finished} of these finished\n",
+            sweep::counted(plan.traces.len(), "trace"),
+            sweep::counted(plan.points.len(), "point"),
+            sweep::counted(plan.runs.len(), "run"),
             distinct.len()
         );
         for point in &plan.points {

@@ -21,3 +21,8 @@ pub use run::{LaunchResult, Outcome, Progress, RF_ENERGY, Results, RunResult, Sw
 pub use space::{Point, Space};
 pub use table::{means, table, to_json};
 pub use vary::Vary;
+
+/// `1 trace`, `2 traces`.
+pub(crate) fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}

@@ -1,6 +1,7 @@
 //! A sweep as a page: means by point, a chart for every metric, what failed.
 
 use super::axes::Layout;
+use super::counted;
 use super::plan::Plan;
 use super::run::{RF_ENERGY, Results};
 use super::table::{comparable, mean, means, of, ratio};
@@ -85,11 +86,6 @@ pub fn page(plan: &Plan, results: &Results, metrics: Option<&Regex>, about: &[(&
     report.section(failures(plan, results)).section(Section::new("Machines").table(machines(plan))).footer(
         "Written by `timing sweep`. Equal traces, machines and version give equal figures, byte for byte.",
     )
-}
-
-/// `1 trace`, `2 traces`.
-fn counted(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 fn by_metric(plan: &Plan, results: &Results, metrics: Option<&Regex>, layout: &Layout) -> Section {

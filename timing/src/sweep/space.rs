@@ -201,15 +201,17 @@ impl Points<'_> {
         let mut point = self.point(machine, chosen);
         if !machine.tech.is_empty() {
             let keeps = |item: &&String| technique_of(item).is_none();
-            let plain = NamedMachine {
-                tech: Vec::new(),
-                set: machine.set.iter().filter(keeps).cloned().collect(),
-                name: machine.config.clone(),
-                config: machine.config.clone(),
-            };
+            let set: Vec<String> = machine.set.iter().filter(keeps).cloned().collect();
+            let name = unnamed(&machine.config, &set);
+            let plain = NamedMachine { name, config: machine.config.clone(), tech: Vec::new(), set };
             let plain = self.point(&plain, &chosen.iter().filter(keeps).cloned().collect::<Vec<_>>());
-            let same = |other: &Point| other.machine.tech.is_empty() && other.identity == plain.identity;
-            point.baseline = match self.found.iter().position(|other| plain.error.is_none() && same(other)) {
+            // A machine that is refused has no identity; then it is the same if it is described alike.
+            let alike = |other: &Point| match plain.error {
+                None => other.identity == plain.identity,
+                Some(_) => other.machine == plain.machine,
+            };
+            let same = |other: &Point| other.machine.tech.is_empty() && alike(other);
+            point.baseline = match self.found.iter().position(same) {
                 Some(known) => known,
                 None => self.push(plain),
             };
@@ -218,7 +220,8 @@ impl Points<'_> {
             let same = known.identity == point.identity && known.machine.tech.is_empty();
             // A baseline that another machine needed gets the name that the user gave it.
             same && point.error.is_none()
-                && [&known.machine.config, &point.machine.name].contains(&&known.machine.name)
+                && [&unnamed(&machine.config, &machine.set), &point.machine.name]
+                    .contains(&&known.machine.name)
         }) {
             point.baseline = known.baseline;
             *known = point;
@@ -246,6 +249,11 @@ impl Points<'_> {
         }
         Point { values, ..Point::new(words, own, self.catalogue) }
     }
+}
+
+/// Name of a machine that nobody named: its configuration with what is changed.
+fn unnamed(config: &str, set: &[String]) -> String {
+    label(Some(config), &[], set)
 }
 
 impl Point {
@@ -323,6 +331,15 @@ mod tests {
         }
         assert_eq!(points[0].label, "gtx480 sm.max_warps=32");
         assert_eq!(points[1].label, "gtx480 bow window=2 sm.max_warps=32");
+    }
+
+    #[test]
+    fn a_baseline_that_is_refused_is_there_once() {
+        // No block fits 16 warps of a GTX 480 that promises blocks of 1024 threads.
+        let vary = ["technique.bow.window=2..4", "sm.max_warps=16,48"];
+        let points = space(&["gtx480"], &[&["bow"]], &vary, false).expect("points");
+        assert_eq!(points.len(), 2 * (1 + 3), "{:?}", labels(&points));
+        assert_eq!(points.iter().filter(|point| point.error.is_some()).count(), 4);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::rows::{KernelCounts, traces};
 use cells::{Sum, column, data_cells, data_columns, mean, shown};
 use report::{Cell, Chart, Column, SourceListing, Table};
 use serde_json::{Map, Value, json};
+use warplab_host::symbols::Shortened;
 
 /// The outcome of one study over all traces.
 #[derive(Clone, Debug)]
@@ -142,6 +143,11 @@ fn overview(study: &Study, sums: &[Sum<'_>], groups: &[(u8, Vec<Sum<'_>>)]) -> T
     table
 }
 
+/// How tables show the kernels.
+fn shown_names(rows: &[KernelCounts]) -> Shortened {
+    Shortened::of(rows.iter().map(|row| row.kernel.name.as_str()))
+}
+
 fn kernels(study: &Study, number: usize, rows: &[KernelCounts]) -> Table {
     let columns = [
         Column::text("trace"),
@@ -153,9 +159,11 @@ fn kernels(study: &Study, number: usize, rows: &[KernelCounts]) -> Table {
     ];
     let mut table =
         Table::new(format!("{} by kernel", study.name), columns.into_iter().chain(data_columns(study)));
+    let shown = shown_names(rows);
     for row in rows {
         let (block, dimensions) = (row.block_text(), row.dimensions());
-        let head = report::cells![&row.trace, &row.kernel.name, block, dimensions, row.launches, row.blocks];
+        let name = Cell::name(&row.kernel.name, shown.get(&row.kernel.name));
+        let head = report::cells![&row.trace, name, block, dimensions, row.launches, row.blocks];
         table.push(head.into_iter().chain(data_cells(study, &study.sum(row.counts(number)))));
     }
     table
@@ -179,9 +187,11 @@ fn course(study: &Study, number: usize, rows: &[KernelCounts]) -> Table {
         Column::percent("y", 2).help(study.course.map_or("", |course| course.y)),
     ];
     let mut table = Table::new(format!("{} over the course of a warp", study.name), columns);
+    let shown = shown_names(rows);
     for row in rows {
         for &(x, y) in &row.course[number] {
-            table.push(report::cells![&row.trace, &row.kernel.name, x, y]);
+            let name = Cell::name(&row.kernel.name, shown.get(&row.kernel.name));
+            table.push(report::cells![&row.trace, name, x, y]);
         }
     }
     table
@@ -236,7 +246,7 @@ fn records(table: &Table) -> Value {
 
 fn value(cell: &Cell) -> Value {
     match cell {
-        Cell::Text(text) => json!(text),
+        Cell::Text(text) | Cell::Name { raw: text, .. } => json!(text),
         Cell::Integer(number) => u64::try_from(*number).map_or_else(|_| json!(*number as f64), |n| json!(n)),
         Cell::Number(number) => json!(number),
         Cell::Missing => Value::Null,

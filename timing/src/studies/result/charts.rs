@@ -105,12 +105,13 @@ fn course(study: &Study, number: usize, rows: &[KernelCounts]) -> Option<Chart> 
     let course = study.course?;
     let mut lines = rows.iter().filter(|row| !row.course[number].is_empty()).take(MOST_LINES).peekable();
     lines.peek()?;
+    let names = super::shown_names(rows);
     let x = Axis::new("Instructions executed by the warp", Format::Integer);
     let chart = LineChart::new(course.title, x, Axis::new(course.y, Format::Percent(0)).min(0.0))
         .id(course.id)
         .caption(course.caption);
     let with = |chart: LineChart, row: &KernelCounts| {
-        let name = format!("{}: {}", row.trace, row.kernel.name);
+        let name = format!("{}: {}", row.trace, names.get(&row.kernel.name));
         chart.line(Line::new(name, row.course[number].iter().copied()))
     };
     Some(lines.fold(chart, with).into())

@@ -121,28 +121,18 @@ mod tests {
         }
     }
 
-    /// Each pair doubles the type before it: 60 of them would be more than 2^60 characters.
+    /// Each parameter is a pair of the one before: the last of 60 would have more than 2^60 characters.
     #[test]
     fn names_that_would_grow_without_bound_stay() {
-        assert_eq!(signature(&grown(2)), "f<std::pair<std::pair<int, int>, std::pair<int, int> > >()");
+        let pair = "std::pair<int, int>";
+        assert_eq!(signature(&grown(1)), format!("f({pair}, std::pair<{pair}, {pair} >)"));
         let name = grown(60);
         assert_eq!(signature(&name), name);
     }
 
     fn grown(depth: usize) -> String {
-        let mut argument = "i".to_owned();
-        for level in 0..depth {
-            argument = format!("St4pairI{argument}{}E", last(level, depth));
-        }
-        format!("_Z1fI{argument}Evv")
-    }
-
-    /// The argument of a level again; the `depth` names of templates come before all of them in the list of substitutions.
-    fn last(level: usize, depth: usize) -> String {
-        match level {
-            0 => "i".to_owned(),
-            level => format!("S{}_", base36(depth + level - 2)),
-        }
+        let more = (0..depth).map(|level| format!("S_IS{0}_S{0}_E", base36(level)));
+        "_Z1fSt4pairIiiE".to_owned() + &more.collect::<String>()
     }
 
     fn base36(number: usize) -> String {

@@ -36,7 +36,20 @@ pub struct StudyResult {
     pub notes: Vec<String>,
     /// Machine-readable tables with their JSON keys; the first is the CSV.
     pub data: Vec<(&'static str, Table)>,
+    /// The one number of the study, if it has one.
+    pub headline: Option<Opportunity>,
     definitions: Value,
+}
+
+/// How large an opportunity is.
+#[derive(Clone, Debug)]
+pub struct Opportunity {
+    /// What follows the number: "of the register values are never read".
+    pub phrase: &'static str,
+    /// Mean over the traces, 0 to 1.
+    pub mean: f64,
+    /// By trace.
+    pub traces: Vec<(String, f64)>,
 }
 
 /// The result of a study from the counts of its row of the registry.
@@ -64,6 +77,7 @@ pub(super) fn result(
             ("traces", data_of_traces(study, &sums)),
             ("means", means(study, &sums, &groups)),
         ],
+        headline: opportunity(study, &sums),
         definitions: definitions(study),
     };
     if study.course.is_some() {
@@ -82,7 +96,35 @@ pub(super) fn result(
     result
 }
 
+/// The number of a study's headline; none where nothing was counted.
+fn opportunity(study: &Study, sums: &[Sum<'_>]) -> Option<Opportunity> {
+    let headline = study.headline?;
+    let share = study.shares.get(headline.share)?;
+    let of = |value: f64| if headline.rest { 1.0 - value } else { value };
+    let traces: Vec<(String, f64)> =
+        sums.iter().map(|(trace, sum)| ((*trace).to_owned(), of(share.value(sum)))).collect();
+    let mean = of(mean(study, share, sums));
+    mean.is_finite().then_some(Opportunity { phrase: headline.phrase, mean, traces })
+}
+
 impl StudyResult {
+    /// The result of a study that has counted nothing.
+    #[cfg(test)]
+    pub(crate) fn empty(study: &'static str) -> StudyResult {
+        StudyResult {
+            study,
+            summary: "",
+            paper: "",
+            tables: Vec::new(),
+            charts: Vec::new(),
+            listings: Vec::new(),
+            notes: Vec::new(),
+            data: Vec::new(),
+            headline: None,
+            definitions: Value::Null,
+        }
+    }
+
     /// Aligned text for a terminal: every table, then the notes.
     #[must_use]
     pub fn to_text(&self) -> String {

@@ -207,10 +207,20 @@ impl BarChart {
         draw_ground(&mut svg, &columns, &scale, self.origin, means.is_some());
         for (i, name) in names.iter().enumerate() {
             let group = match &means {
-                Some((_, means)) if i == mean_at => {
-                    Group { name, values: means.clone(), slot: columns.last_slot, style: styles[1] }
-                }
-                _ => Group { name, values: self.values_at(i), slot: columns.slot, style: styles[0] },
+                Some((_, means)) if i == mean_at => Group {
+                    name,
+                    values: means.clone(),
+                    slot: columns.last_slot,
+                    style: styles[1],
+                    mean: true,
+                },
+                _ => Group {
+                    name,
+                    values: self.values_at(i),
+                    slot: columns.slot,
+                    style: styles[0],
+                    mean: false,
+                },
             };
             self.draw_group(&mut svg, columns.plot, &scale, columns.centres[i], &group);
         }
@@ -263,7 +273,11 @@ impl BarChart {
                     draw_cut(svg, bar, edge, above);
                 }
                 let cut_unseen = scale.cuts(value) && group.style == LabelStyle::None;
-                let style = if cut_unseen { LabelStyle::Upright } else { group.style };
+                let style = match group.style {
+                    _ if cut_unseen => LabelStyle::Upright,
+                    style if group.mean || self.tells(series, value, style) => style,
+                    _ => LabelStyle::None,
+                };
                 self.draw_label(svg, style, middle, edge, above, value);
             } else {
                 let tip = format!("{}\n{}: missing", group.name, series.name);
@@ -298,6 +312,19 @@ impl BarChart {
         [of_bars, style(&mut means.unwrap_or(&[]).iter().copied(), columns.last_slot, false)]
     }
 
+    /// Whether a number over a bar says something: not where the bar has the height of the reference, and where numbers
+    /// have to stand upright only for the least and the greatest value of the series.
+    fn tells(&self, series: &Series, value: f64, style: LabelStyle) -> bool {
+        let reference = self.baseline.unwrap_or(self.origin);
+        if self.axis.brief(value) == self.axis.brief(reference) {
+            return false;
+        }
+        let others = || (0..self.categories.len()).map(|at| value_at(series, at)).filter(|v| v.is_finite());
+        style != LabelStyle::Upright
+            || others().all(|other| other <= value)
+            || others().all(|other| other >= value)
+    }
+
     fn draw_label(&self, svg: &mut Svg, style: LabelStyle, x: f64, edge: f64, above: bool, value: f64) {
         let label = self.axis.brief(value);
         let away = if above { -5.0 } else { 5.0 };
@@ -321,6 +348,8 @@ struct Group<'a> {
     values: Vec<f64>,
     slot: f64,
     style: LabelStyle,
+    /// Whether it is the mean of the others.
+    mean: bool,
 }
 
 /// Grid and the band behind the mean.

@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use trace_format::writer::WriteSummary;
 use warplab_host::destination::Destination;
-use warplab_host::symbols::Shortened;
+use warplab_host::symbols::{Shortened, signature};
 
 /// Environment variable that says how to show the summary: `text` or `json` on standard error, `json:FILE` in a file.
 const SUMMARY_VARIABLE: &str = "WARPLAB_SUMMARY";
@@ -205,7 +205,9 @@ impl Tally {
             let Tolerated { first, loads } = t;
             text += &format!(
                 "warplab: {loads} loads out of bounds gave 0 in kernel {}, PC {}, line {}\n",
-                first.kernel, first.pc, first.ptx_line
+                signature(&first.kernel),
+                first.pc,
+                first.ptx_line
             );
         }
         if let Some((path, written, launches)) = &self.trace {

@@ -243,8 +243,7 @@ fn many_lines_become_small_multiples() {
     let named = |class: &'static str| {
         document.descendants().filter(move |node| node.attribute("class") == Some(class))
     };
-    let titles: Vec<_> =
-        named("panel").map(|node| node.descendants().filter_map(|n| n.text()).collect::<String>()).collect();
+    let titles: Vec<_> = named("panel").map(|node| node.text().unwrap_or_default()).collect();
     assert!(
         titles.iter().enumerate().all(|(k, title)| title.starts_with(&format!("line {k}"))),
         "{titles:?}"
@@ -268,9 +267,26 @@ fn bars_at_the_reference_have_no_number() {
     let svg = Chart::from(chart).to_svg(960.0);
     let document = Document::parse(&svg).expect("XML");
     let labels = document.descendants().filter(|node| node.attribute("class") == Some("label"));
-    let labels: Vec<_> =
-        labels.map(|node| node.descendants().filter_map(|n| n.text()).collect::<String>()).collect();
+    let labels: Vec<_> = labels.map(|node| node.text().unwrap_or_default()).collect();
     assert_eq!(labels, ["×1.25", "×1.08"]);
+}
+
+/// Numbers that have to stand upright are those of the extremes and of the mean.
+#[test]
+fn upright_numbers_are_those_of_the_extremes() {
+    let names: Vec<String> = (0..12).map(|k| format!("trace {k}")).collect();
+    let values =
+        |offset: f64| (0..12).map(move |k| if k < 11 { offset + f64::from(k) } else { offset + 5.0 });
+    let chart = BarChart::new("Reads", Axis::new("Reads", Format::Float(2)))
+        .categories("Trace", &names)
+        .series(Series::new("rising", values(10.0)))
+        .series(Series::new("level", (0..12).map(|_| 7.0)))
+        .mean_last();
+    let svg = Chart::from(chart).to_svg(500.0);
+    let document = Document::parse(&svg).expect("XML");
+    let labels = document.descendants().filter(|node| node.attribute("class") == Some("label"));
+    let labels: Vec<_> = labels.map(|node| node.text().unwrap_or_default()).collect();
+    assert_eq!(labels, ["10.00", "20.00", "15.00", "7.00"]);
 }
 
 /// Of a stack only the parts are labelled that are a tenth of it or more.

@@ -110,7 +110,11 @@ fn kernels(lab: &Lab, workloads: &[Workload]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for (label, diagnosis) in all.iter().take(MOST_KERNELS) {
         let name = names.get(&diagnosis.kernel);
-        let of = if workloads.len() == 1 { String::new() } else { format!(" of {label}") };
+        let of = if workloads.len() == 1 || name == label.as_str() {
+            String::new()
+        } else {
+            format!(" of {label}")
+        };
         let share = if all.len() == 1 {
             String::new()
         } else {

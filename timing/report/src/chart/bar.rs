@@ -35,6 +35,7 @@ pub struct BarChart {
     baseline: Option<f64>,
     origin: f64,
     mean: Option<Mean>,
+    mean_last: bool,
 }
 
 impl BarChart {
@@ -49,6 +50,7 @@ impl BarChart {
             baseline: None,
             origin: 0.0,
             mean: None,
+            mean_last: false,
         }
     }
 
@@ -100,6 +102,13 @@ impl BarChart {
     #[must_use]
     pub fn arithmetic_mean(mut self) -> Self {
         self.mean = Some(Mean::Arithmetic);
+        self
+    }
+
+    /// Marks the last category as the mean of the others.
+    #[must_use]
+    pub fn mean_last(mut self) -> Self {
+        self.mean_last = true;
         self
     }
 
@@ -213,13 +222,15 @@ impl BarChart {
                     slot: columns.last_slot,
                     style: styles[1],
                     mean: true,
+                    at: i,
                 },
                 _ => Group {
                     name,
                     values: self.values_at(i),
                     slot: columns.slot,
                     style: styles[0],
-                    mean: false,
+                    mean: self.mean_last && i + 1 == mean_at,
+                    at: i,
                 },
             };
             self.draw_group(&mut svg, columns.plot, &scale, columns.centres[i], &group);
@@ -275,7 +286,7 @@ impl BarChart {
                 let cut_unseen = scale.cuts(value) && group.style == LabelStyle::None;
                 let style = match group.style {
                     _ if cut_unseen => LabelStyle::Upright,
-                    style if group.mean || self.tells(series, value, style) => style,
+                    style if group.mean || self.tells(series, group.at, style) => style,
                     _ => LabelStyle::None,
                 };
                 self.draw_label(svg, style, middle, edge, above, value);
@@ -314,15 +325,22 @@ impl BarChart {
 
     /// Whether a number over a bar says something: not where the bar has the height of the reference, and where numbers
     /// have to stand upright only for the least and the greatest value of the series.
-    fn tells(&self, series: &Series, value: f64, style: LabelStyle) -> bool {
-        let reference = self.baseline.unwrap_or(self.origin);
-        if self.axis.brief(value) == self.axis.brief(reference) {
+    fn tells(&self, series: &Series, at: usize, style: LabelStyle) -> bool {
+        let (number, reference) = (|value: f64| self.axis.brief(value), self.baseline.unwrap_or(self.origin));
+        if number(value_at(series, at)) == number(reference) {
             return false;
         }
-        let others = || (0..self.categories.len()).map(|at| value_at(series, at)).filter(|v| v.is_finite());
-        style != LabelStyle::Upright
-            || others().all(|other| other <= value)
-            || others().all(|other| other >= value)
+        if style != LabelStyle::Upright {
+            return true;
+        }
+        let count = self.categories.len() - usize::from(self.mean_last);
+        let known = || (0..count).map(|at| (at, value_at(series, at))).filter(|(_, value)| value.is_finite());
+        let by = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0));
+        let Some((least, most)) = known().min_by(|a, b| a.1.total_cmp(&b.1)).zip(known().max_by(by)) else {
+            return false;
+        };
+        // Of values that are all the same, the axis tells enough.
+        number(least.1) != number(most.1) && (at == least.0 || at == most.0)
     }
 
     fn draw_label(&self, svg: &mut Svg, style: LabelStyle, x: f64, edge: f64, above: bool, value: f64) {
@@ -350,6 +368,8 @@ struct Group<'a> {
     style: LabelStyle,
     /// Whether it is the mean of the others.
     mean: bool,
+    /// Position of the category.
+    at: usize,
 }
 
 /// Grid and the band behind the mean.

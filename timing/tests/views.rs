@@ -47,6 +47,9 @@ const MACHINES: [(&str, &[&str], &[&str]); 5] = [
 /// Complete events by process and track: name, start, end.
 type Tracks = BTreeMap<(u64, u64), Vec<(String, u64, u64)>>;
 
+/// Process and track, and cycle.
+type Point = ((u64, u64), u64);
+
 struct Timeline(Vec<Value>);
 
 impl Timeline {
@@ -189,7 +192,7 @@ fn loads_point_to_their_lookups(view: &Timeline, replay: &Replay) {
     assert!(writes > 0);
     assert!(dram > 0 && dram <= c.l2_misses + c.l2_merges, "{dram}");
     // Both ends of an arrow, by its number: track and cycle.
-    let mut ends: BTreeMap<u64, [Option<((u64, u64), u64)>; 2]> = BTreeMap::new();
+    let mut ends: BTreeMap<u64, [Option<Point>; 2]> = BTreeMap::new();
     for event in &view.0 {
         let end = match event["ph"].as_str() {
             Some("s") => 0,

@@ -92,9 +92,10 @@ mod tests {
 
     #[test]
     fn a_note_on_several_traces_or_studies_is_said_once() {
-        let result = |study, notes: &[&str]| StudyResult {
-            notes: notes.iter().map(|note| (*note).to_owned()).collect(),
-            ..StudyResult::empty(study)
+        let result = |study, notes: &[&str]| {
+            let mut result = StudyResult::empty(study);
+            result.notes = notes.iter().map(|note| (*note).to_owned()).collect();
+            result
         };
         let results = [
             result("a", &["x: estimated.", "y: estimated.", "z: given up: 3."]),

@@ -12,10 +12,9 @@ mod charts;
 use super::define::{Marks, Shown, Study};
 use super::options::{By, Options};
 use super::rows::{KernelCounts, traces};
-use cells::{Sum, column, data_cells, data_columns, mean, shown};
+use cells::{Sum, column, data_cells, data_columns, mean, shown, shown_names};
 use report::{Cell, Chart, Column, SourceListing, Table};
 use serde_json::{Map, Value, json};
-use warplab_host::symbols::Shortened;
 
 /// The outcome of one study over all traces.
 #[derive(Clone, Debug)]
@@ -183,11 +182,6 @@ fn overview(study: &Study, sums: &[Sum<'_>], groups: &[(u8, Vec<Sum<'_>>)]) -> T
         }
     }
     table
-}
-
-/// How tables show the kernels.
-fn shown_names(rows: &[KernelCounts]) -> Shortened {
-    Shortened::of(rows.iter().map(|row| row.kernel.name.as_str()))
 }
 
 fn kernels(study: &Study, number: usize, rows: &[KernelCounts]) -> Table {

@@ -4,13 +4,11 @@
 //!
 //! A cycle of the SM clock is shown as a microsecond, the unit of the format.
 
-use super::Counted;
 use crate::memory::{RequestKind, Token};
 use crate::observe::record::{NEVER, Recording, RequestRecord, SlotRun, Stay};
 use crate::provenance::KEY;
 use crate::replay::{LaunchStats, Replay};
 use crate::stats::{Column, Stall, TechniqueStats};
-use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,41 +18,13 @@ use trace_format::reader::Trace;
 
 mod counters;
 mod l2;
+mod writer;
+
+use writer::{Event, Writer, slot_track};
 
 /// First tracks of block slots and of warp slots, after those of scheduler slots.
 const BLOCK_TRACKS: u32 = 100;
 const WARP_TRACKS: u32 = 200;
-
-/// An event of the format.
-#[derive(Serialize)]
-struct Event<'a> {
-    ph: &'a str,
-    pid: u32,
-    tid: u32,
-    ts: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dur: Option<u64>,
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cat: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<u64>,
-    /// Binding of the end of an arrow: `e` for the span that lies at its time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bp: Option<&'a str>,
-    #[serde(skip_serializing_if = "Value::is_null")]
-    args: Value,
-}
-
-struct Writer<W> {
-    out: Counted<W>,
-    events: u64,
-    requests: u64,
-    tracks: counters::Tracks,
-    loads: u64,
-    arrows: u64,
-    arrows_left_out: u64,
-}
 
 /// What a timeline contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,41 +57,6 @@ impl fmt::Display for Contents {
     }
 }
 
-impl<W: Write> Writer<W> {
-    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        self.out.write_all(if self.events == 0 { b"\n" } else { b",\n" })?;
-        self.events += 1;
-        serde_json::to_writer(&mut self.out, event)?;
-        Ok(())
-    }
-
-    fn span(
-        &mut self,
-        (pid, tid): (u32, u32),
-        name: &str,
-        (start, end): (u64, u64),
-        args: Value,
-    ) -> io::Result<()> {
-        let dur = Some(end - start);
-        self.event(&Event { ph: "X", pid, tid, ts: start, dur, name, cat: None, id: None, bp: None, args })
-    }
-
-    fn name(&mut self, pid: u32, tid: u32, what: &str, args: Value) -> io::Result<()> {
-        self.event(&Event {
-            ph: "M",
-            pid,
-            tid,
-            ts: 0,
-            dur: None,
-            name: what,
-            cat: None,
-            id: None,
-            bp: None,
-            args,
-        })
-    }
-}
-
 /// Writes the recordings of observed SMs, the series if there is one, and what produced them. Returns what was written.
 /// Without columns, the series becomes tracks of rates.
 ///
@@ -134,15 +69,7 @@ pub fn write(
     columns: &[Column],
     produced_by: &Value,
 ) -> io::Result<Contents> {
-    let mut writer = Writer {
-        out: Counted::new(out),
-        events: 0,
-        requests: 0,
-        tracks: counters::Tracks::new(),
-        loads: 0,
-        arrows: 0,
-        arrows_left_out: 0,
-    };
+    let mut writer = Writer::new(out);
     let about = json!({ "time": "1 us is 1 cycle of the SM clock", KEY: produced_by });
     write!(writer.out, "{{\"displayTimeUnit\":\"ms\",\"otherData\":{about},\"traceEvents\":[")?;
     launches(&mut writer, replay)?;
@@ -207,10 +134,6 @@ fn launch_args(launch: &LaunchStats) -> Value {
         "threads per block": launch.threads_per_block,
         "blocks per SM": launch.blocks_per_sm,
     })
-}
-
-fn slot_track(run: &SlotRun) -> u32 {
-    1 + u32::from(run.scheduler) * 2 + u32::from(run.slot)
 }
 
 /// Names the tracks that a recording uses.

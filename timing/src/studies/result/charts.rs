@@ -1,6 +1,6 @@
 //! The charts of a study, from its figures.
 
-use super::cells::{Sum, mean};
+use super::cells::{Sum, mean, shown_names};
 use crate::studies::define::{Figure, Marks, Share, Shown, Study};
 use crate::studies::rows::KernelCounts;
 use report::{Axis, BarChart, Chart, Format, Line, LineChart, Series, StackedChart};
@@ -109,7 +109,7 @@ fn course(study: &Study, number: usize, rows: &[KernelCounts]) -> Option<Chart> 
     let course = study.course?;
     let mut lines = rows.iter().filter(|row| !row.course[number].is_empty()).take(MOST_LINES).peekable();
     lines.peek()?;
-    let names = super::shown_names(rows);
+    let names = shown_names(rows);
     let x = Axis::new("Instructions executed by the warp", Format::Integer);
     let chart = LineChart::new(course.title, x, Axis::new(course.y, Format::Percent(0)).min(0.0))
         .id(course.id)

@@ -1,12 +1,11 @@
 //! Counter tracks: the GPU's from samples of the counters, and those of each shown SM from its records.
 
-use super::{Event, Writer};
+use super::writer::Writer;
 use crate::memory::RequestKind;
 use crate::observe::record::{NEVER, Recording};
 use crate::replay::Replay;
 use crate::stats::{Column, Counters, Sample, Series, Stall};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 /// Most points of all counter tracks of SMs, and points that each track may have in any case.
@@ -27,13 +26,6 @@ const TRACKS: &[Track] = &[
 
 fn per(amount: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { amount as f64 / of as f64 }
-}
-
-impl<W: Write> Writer<W> {
-    fn counter(&mut self, pid: u32, name: &str, ts: u64, args: Value) -> io::Result<()> {
-        self.tracks.insert((pid, name.to_owned()));
-        self.event(&Event { ph: "C", pid, tid: 0, ts, dur: None, name, cat: None, id: None, bp: None, args })
-    }
 }
 
 /// The samples as counters of the GPU, each value at the beginning of its interval. Without chosen columns the tracks
@@ -189,6 +181,3 @@ impl Intervals {
         writer.counter(pid, name, self.end, json!({ "value": 0 }))
     }
 }
-
-/// Names of the counter tracks of a process, for the summary.
-pub(super) type Tracks = BTreeSet<(u32, String)>;

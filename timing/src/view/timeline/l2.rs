@@ -1,7 +1,7 @@
 //! The accesses of shown SMs to L2: a process with a track per slice, and an arrow to each access of a load from the issue
 //! of the load.
 
-use super::{Event, Writer, slot_track};
+use super::writer::{Event, Writer, slot_track};
 use crate::memory::{RequestKind, Served};
 use crate::observe::record::{NEVER, Recording, RequestRecord};
 use crate::replay::Replay;

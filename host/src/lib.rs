@@ -2,8 +2,8 @@
 //!
 //! [`input`] reads files up to a bound. [`destination`] writes files that are complete or absent. [`limits`]
 //! computes the number of threads for which the process has memory, [`numbers`] parses ranges of numbers, [`names`]
-//! finds what a mistyped name may mean, and [`shell`] writes commands as text. [`kinds`] says where a file
-//! of another kind belongs. `manual`, a feature, writes completions and
+//! finds what a mistyped name may mean, [`symbols`] makes names of C++ functions readable, and [`shell`] writes commands as
+//! text. [`kinds`] says where a file of another kind belongs. `manual`, a feature, writes completions and
 //! manual pages.
 //!
 //! ```
@@ -27,3 +27,4 @@ pub mod manual;
 pub mod names;
 pub mod numbers;
 pub mod shell;
+pub mod symbols;

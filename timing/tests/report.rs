@@ -89,6 +89,39 @@ fn a_report_says_what_replays_and_studies_say_in_the_same_bytes_each_time() {
         text.split_once('\n').map(|(_, table)| table.to_owned()).expect("a table")
     };
     assert_eq!(csv("one/csv/redundancy-kernels.csv"), csv("study.csv"));
+    // The findings are made from the same counts.
+    let plain = &replay["baseline"];
+    let slots = |cause: &str| plain["stalls"][cause].as_f64().expect("slots");
+    let all: f64 = plain["stalls"].as_object().expect("causes").values().filter_map(Value::as_f64).sum();
+    let kpi = |label: &str| {
+        let kpis = report["key_numbers"].as_array().expect("tiles");
+        let found = kpis.iter().find(|kpi| kpi["section"] == "Findings" && kpi["label"] == label);
+        found.unwrap_or_else(|| panic!("no {label}"))["value"].as_f64().expect("a number")
+    };
+    let used = slots("issued") / (all - slots("no_warp") - slots("launch"));
+    assert!((kpi("Issue slots used") - used).abs() < 1e-12);
+    let fastest = ["bow", "bow+corf"].map(|variant| cell(counters, variant, "speedup"));
+    assert!((kpi("Speedup") - fastest[0].max(fastest[1])).abs() < 1e-12);
+    let redundancy = data(&report, "redundancy-means");
+    let column =
+        |key: &str| redundancy["columns"].as_array().expect("columns").iter().position(|c| c["key"] == key);
+    let share =
+        redundancy["rows"][0][column("block_redundant_share").expect("a share")].as_f64().expect("a number");
+    assert!((kpi("Largest opportunity") - share).abs() < 1e-12);
+    let page = std::fs::read_to_string(at("one/index.html")).expect("the page");
+    let sections: Vec<usize> = ["Findings", "What ran", "Limit studies"]
+        .iter()
+        .map(|title| page.find(&format!("--h\">{title}")).unwrap_or_else(|| panic!("no section {title}")))
+        .collect();
+    assert!(sections.is_sorted(), "the findings come first");
+    let finding = match speedup - 1.0 {
+        gain if gain > 0.005 => format!("<strong>bow</strong> is {:.1}\u{a0}% faster", gain * 100.0),
+        gain if gain < -0.005 => format!("<strong>bow</strong> is {:.1}\u{a0}% slower", -gain * 100.0),
+        _ => "<strong>bow</strong> is as fast as the baseline".to_owned(),
+    };
+    let plainly = |text: &str| text.replace(['\u{a0}', '\u{202f}'], " ");
+    assert!(plainly(&page).contains(&plainly(&finding)), "{finding}");
+    assert!(page.contains("<strong>increment</strong>: limited by "), "what limits the kernel");
     // SM 0 has a block of two warps in either launch; every line issues once per warp, the load's user waits longest.
     let lines = data(&report, "hot-lines");
     assert_eq!(lines["rows"].as_array().expect("rows").len(), kernel().insts.len());
@@ -164,6 +197,12 @@ for (const kind of ["error", "warn"]) console[kind] = (...words) => failures.pus
 addEventListener("load", () => {
   try {
     const expect = (what, ok) => { if (!ok) failures.push(what); };
+    expect("findings first", document.querySelector("main > section").id === "findings");
+    expect("sentences", document.querySelectorAll("#findings .sentences li").length >= 3);
+    const entries = [...document.querySelectorAll("#limit-studies details.entry")];
+    expect("studies are folded", entries.length > 10 && entries.every((entry) => !entry.open));
+    expect("and named in the navigation", document.querySelectorAll("nav details li").length === entries.length);
+    entries.forEach((entry) => { entry.open = true; });
     for (const id of ["issue-slots", "cpi-stack", "speedup", "rf-energy", "energy-by-component", "redundancy-by-level"]) {
       const svg = document.querySelector("#" + id + " svg.chart");
       expect(id, svg && svg.getBoundingClientRect().height > 50);
@@ -203,6 +242,58 @@ fn the_page_works_in_a_browser_wide_and_on_a_phone() {
     for width in [1440, 500] {
         let Some(title) = browse::title(&page, folder.path(), width) else { return };
         assert_eq!(title, "PROBE passed", "{width} pixels wide");
+    }
+}
+
+#[test]
+fn names_of_cpp_kernels_are_readable_to_people_and_whole_in_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let read = |name: &str| std::fs::read_to_string(at(name)).expect("a file");
+    let launch = |kernel| Item::Launch(Launch { kernel, stream: 0, blocks: 4, threads: 64 });
+    let named = |name: &str| MachineKernel { name: name.into(), ..kernel() };
+    let mangled = ["_Z4stepPKfPfi", "_Z3sumPf", "_Z3sumPd"];
+    common::record(&at("a.wtrace"), &mangled.map(named), &[launch(0), launch(1), launch(2)]);
+    ok(&timing(folder.path(), &["report", "a.wtrace", "--studies", "redundancy", "-o", "r"]));
+    let (page, csv) = (read("r/index.html"), read("r/csv/kernels.csv"));
+    for (name, short, whole) in [
+        (mangled[0], "step", "step(float const*, float*, int)"),
+        (mangled[1], "sum(float*)", "sum(float*)"),
+        (mangled[2], "sum(double*)", "sum(double*)"),
+    ] {
+        assert!(page.contains(&format!("<td>{short}</td>")), "{short} in tables");
+        assert!(page.contains(&format!("<summary>a: {whole}</summary>")), "{whole} over its listing");
+        assert!(csv.contains(name) && read("r/csv/redundancy-kernels.csv").contains(name), "{name} in files");
+        let visible = page
+            .split("<script type=\"application/json\"")
+            .next()
+            .expect("the page")
+            .replace("data:text/csv", "\n");
+        assert!(!visible.contains(&format!(">{name}<")), "{name} is not shown");
+    }
+    let views = ["--timeline", "t.json", "--konata", "k.log", "--json", "o.json"];
+    // The readable name chooses kernels like the one of the object file.
+    for chosen in ["^_Z4step", r"^step\(float const\*", "step"] {
+        ok(&timing(folder.path(), &[&["replay", "a.wtrace", "--kernels", chosen][..], &views].concat()));
+        let launches = json(&at("o.json"))["traces"][0]["launches"].as_array().cloned().unwrap_or_default();
+        assert_eq!(launches.len(), 1, "{chosen}");
+        assert_eq!(launches[0]["kernel"], mangled[0]);
+    }
+    let events = json(&at("t.json"))["traceEvents"].as_array().cloned().expect("events");
+    assert!(
+        events.iter().any(|event| event["name"] == "step(float const*, float*, int)"
+            && event["args"]["kernel"] == mangled[0])
+    );
+    assert!(read("k.log").contains("step(float const*, float*, int), block 0"));
+    let refused = timing(folder.path(), &["replay", "a.wtrace", "--kernels", "nothing"]);
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(told.contains("0: step(float const*, float*, int) [_Z4stepPKfPfi]"), "{told}");
+    for (command, name) in [
+        (&["why", "a.wtrace"][..], "step(float const*, float*, int) on "),
+        (&["study", "redundancy", "a.wtrace", "--by", "kernel"], " step "),
+    ] {
+        let told = ok(&timing(folder.path(), command));
+        assert!(told.contains(name) && !told.contains("_Z"), "{command:?}: {told}");
     }
 }
 

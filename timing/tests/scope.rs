@@ -306,6 +306,27 @@ fn files_of_views_are_written_by_the_command() {
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("the file");
     let json = |name: &str| serde_json::from_str::<serde_json::Value>(&read(name)).expect("valid JSON");
     assert!(json("t.json")["traceEvents"].as_array().is_some_and(|events| events.len() > 100));
+    // What the command says of the files is what they hold.
+    let events = json("t.json")["traceEvents"].as_array().map_or(0, Vec::len);
+    let arrows = read("t.json").matches("\"ph\":\"f\"").count();
+    let instructions = read("k.log").lines().filter(|line| line.starts_with("I\t")).count();
+    let waits = read("k.log")
+        .lines()
+        .filter(|line| line.starts_with("S\t") && line.split('\t').nth(2) == Some("1"))
+        .count();
+    let size = |name: &str| match read(name).len() {
+        bytes @ 0..1_000_000 => format!("{} kB", bytes / 1000),
+        bytes => format!("{:.1} MB", bytes as f64 / 1e6),
+    };
+    assert!(arrows > 0 && waits > 0);
+    for part in [
+        format!("t.json: SMs 0-1, cycles 0-9000: {events} events, "),
+        format!("with {arrows} arrows to L2, {}; for ui.perfetto.dev", size("t.json")),
+        format!("k.log: SMs 0-1, cycles 0-9000: {instructions} instructions, {waits} waits"),
+        format!("on lane 1, {}; for the Konata", size("k.log")),
+    ] {
+        assert!(message.contains(&part), "{part} is not in {message}");
+    }
     assert!(read("k.log").starts_with("Kanata\t0004\n# produced_by {"));
     assert!(read("k.log").lines().nth(2).is_some_and(|line| line.starts_with("C=\t")));
     let series = read("s.csv");

@@ -32,7 +32,7 @@ fn run(trace: &Trace, gpu: &str, set: &[&str], techniques: &[&str], view: ViewOp
 }
 
 fn whole() -> ViewOptions {
-    ViewOptions { window: Some(0..u64::MAX), ..ViewOptions::default() }
+    ViewOptions { window: Some(0..u64::MAX), waits: true, ..ViewOptions::default() }
 }
 
 /// Configurations that differ in schedulers, dual issue and techniques.
@@ -46,6 +46,9 @@ const MACHINES: [(&str, &[&str], &[&str]); 5] = [
 
 /// Complete events by process and track: name, start, end.
 type Tracks = BTreeMap<(u64, u64), Vec<(String, u64, u64)>>;
+
+/// Process and track, and cycle.
+type Point = ((u64, u64), u64);
 
 struct Timeline(Vec<Value>);
 
@@ -150,6 +153,7 @@ fn timelines_nest_have_named_tracks_and_count_what_the_statistics_count() {
         assert_eq!(issues, stats.stalls.get(Stall::Issued), "{gpu}");
         assert_eq!((blocks, warps), (stats.counters.blocks, stats.counters.warps), "{gpu}");
         requests_pair_up(&view, stats.counters.request_packets);
+        loads_point_to_their_lookups(&view, &replay);
     }
 }
 
@@ -175,6 +179,138 @@ fn requests_pair_up(view: &Timeline, packets: u64) {
     assert_eq!(count, packets);
 }
 
+/// Every access to L2 is a span of its slice, and an arrow leads from the issue of a load to each access that it caused.
+fn loads_point_to_their_lookups(view: &Timeline, replay: &Replay) {
+    let tracks = view.tracks();
+    let names = view.names("thread_name");
+    let c = &replay.total.counters;
+    let of_slices = |track: &(u64, u64)| names.get(track).is_some_and(|name| name.starts_with("slice "));
+    let accesses = || tracks.iter().filter(|(track, _)| of_slices(track)).flat_map(|(_, spans)| spans);
+    assert_eq!(accesses().count() as u64, c.l2_accesses);
+    let writes = accesses().filter(|(name, ..)| name == "write").count();
+    let dram = accesses().filter(|(name, ..)| name.contains("from DRAM")).count() as u64;
+    assert!(writes > 0);
+    assert!(dram > 0 && dram <= c.l2_misses + c.l2_merges, "{dram}");
+    // Both ends of an arrow, by its number: track and cycle.
+    let mut ends: BTreeMap<u64, [Option<Point>; 2]> = BTreeMap::new();
+    for event in &view.0 {
+        let end = match event["ph"].as_str() {
+            Some("s") => 0,
+            Some("f") => 1,
+            _ => continue,
+        };
+        assert_eq!(event["bp"] == "e", end == 1, "{event}");
+        let of = |key: &str| event[key].as_u64().expect("a number");
+        let place = ((of("pid"), of("tid")), of("ts"));
+        let ends = ends.entry(of("id")).or_default();
+        assert!(ends[end].replace(place).is_none(), "{event}: a second end");
+    }
+    let instructions: BTreeMap<((u64, u64), u64), &str> = (view.0.iter())
+        .filter_map(|event| {
+            let of = |key: &str| event[key].as_u64();
+            Some((((of("pid")?, of("tid")?), of("ts")?), event["args"]["instruction"].as_str()?))
+        })
+        .collect();
+    for ends in ends.values() {
+        let [Some((from, issued)), Some((to, looked_up))] = ends else {
+            panic!("{ends:?}: one end is missing")
+        };
+        let load = instructions.get(&(*from, *issued)).expect("an arrow begins at an issue");
+        assert!(load.contains("LDG"), "{load}");
+        assert!(of_slices(to) && looked_up > issued);
+        let read = tracks[to].iter().find(|(_, start, _)| start == looked_up).expect("and ends at an access");
+        assert!(read.0.starts_with("read"), "{read:?}");
+    }
+    assert_eq!(ends.len() as u64, c.l1_misses + c.l1_bypasses, "an arrow for each request of a load");
+}
+
+/// The steps of a counter track.
+fn steps(view: &Timeline, process: u64, name: &str, series: &str) -> Vec<(u64, f64)> {
+    let steps =
+        view.0.iter().filter(|event| event["ph"] == "C" && event["name"] == name && event["pid"] == process);
+    steps
+        .map(|event| {
+            (event["ts"].as_u64().expect("a time"), event["args"][series].as_f64().expect("a value"))
+        })
+        .collect()
+}
+
+/// A counter's value times the cycles for which it has that value.
+fn area(steps: &[(u64, f64)]) -> f64 {
+    assert!(steps.windows(2).all(|pair| pair[0].0 <= pair[1].0), "in order of time");
+    assert_eq!(steps.last().map(|last| last.1), Some(0.0), "it ends with the launch");
+    steps.windows(2).map(|pair| pair[0].1 * (pair[1].0 - pair[0].0) as f64).sum()
+}
+
+#[test]
+fn counter_tracks_have_the_areas_that_the_statistics_count() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = trace(&folder);
+    let close = |shown: f64, counted: u64, what: &str| {
+        let counted = counted as f64;
+        assert!((shown - counted).abs() <= 1.0 + counted * 0.005, "{what}: {shown} for {counted}");
+    };
+    for (gpu, set, techniques) in MACHINES {
+        let view = ViewOptions { interval: Some(8), most_samples: 16, ..whole() };
+        let replay = run(&trace, gpu, set, techniques, view);
+        let c = &replay.total.counters;
+        let view = Timeline::of(&trace, &replay);
+        let processes: Vec<u64> = view
+            .names("process_name")
+            .into_iter()
+            .filter(|(_, name)| name.starts_with("SM "))
+            .map(|((pid, _), _)| pid)
+            .collect();
+        let of_sms =
+            |name: &str| processes.iter().map(|pid| area(&steps(&view, *pid, name, "value"))).sum::<f64>();
+        close(of_sms("instructions issued per cycle"), c.warp_instructions + c.inserted_instructions, gpu);
+        close(of_sms("resident warps"), c.resident_warp_cycles, gpu);
+        let reads = replay.launches.iter().flat_map(|one| &one.recordings).flat_map(|one| &one.requests);
+        let reads = reads.filter(|one| !format!("{:?}", one.kind).starts_with("Write"));
+        close(of_sms("reads of L2 in flight"), reads.map(|one| one.answered - one.sent).sum(), gpu);
+        close(area(&steps(&view, 0, "instructions per cycle", "value")), c.warp_instructions, gpu);
+        close(area(&steps(&view, 0, "resident warps", "value")), c.resident_warp_cycles, gpu);
+        close(area(&steps(&view, 0, "DRAM bytes per cycle", "value")), c.dram_bytes, gpu);
+        let slots = replay.total.stalls.total() as f64 / c.cycles as f64;
+        for cause in Stall::ALL.iter().filter(|cause| replay.total.stalls.get(**cause) > 0) {
+            let counted = replay.launches.iter().filter(|launch| launch.stats.stalls.get(*cause) > 0);
+            let counted: u64 = counted.map(|launch| launch.stats.stalls.get(*cause)).sum();
+            let name = cause.name().replace('_', " ");
+            let share: Vec<(u64, f64)> = (view.0.iter())
+                .filter(|event| event["ph"] == "C" && event["name"] == "issue slots, %")
+                .filter_map(|event| Some((event["ts"].as_u64()?, event["args"][&name].as_f64()?)))
+                .collect();
+            close(area(&share) / 100.0 * slots, counted, &name);
+        }
+        assert!(
+            steps(&view, 0, "L1 hits, % of accesses", "value")
+                .iter()
+                .all(|(_, share)| (0.0..=100.0).contains(share))
+        );
+    }
+}
+
+#[test]
+fn a_sampler_with_a_limit_doubles_its_interval_and_loses_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = trace(&folder);
+    for (gpu, set, techniques) in MACHINES {
+        let view = ViewOptions { interval: Some(1), most_samples: 20, ..ViewOptions::default() };
+        let replay = run(&trace, gpu, set, techniques, view);
+        for (launches, series) in &replay.series {
+            let stats = &replay.launches[launches.start].stats;
+            assert!(series.interval.is_power_of_two() && series.interval > 1, "{gpu}: {}", series.interval);
+            assert!(series.rows.len() <= 21 && series.rows.len() >= 10, "{gpu}: {} rows", series.rows.len());
+            // The same rows as with that interval from the beginning.
+            let view = ViewOptions { interval: Some(series.interval), ..ViewOptions::default() };
+            let direct = run(&trace, gpu, set, techniques, view);
+            let same = direct.series.iter().find(|(range, _)| range == launches).expect("the launch");
+            assert_eq!(&same.1, series, "{gpu}");
+            assert_eq!(series.rows.iter().map(|row| row.counters.cycles).sum::<u64>(), stats.counters.cycles);
+        }
+    }
+}
+
 #[test]
 fn a_window_bounds_everything_but_launches() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -188,7 +324,8 @@ fn a_window_bounds_everything_but_launches() {
     assert_eq!(all.total.counters, part.total.counters, "looking changes nothing");
     let view = Timeline::of(&trace, &part);
     for ((process, track), spans) in view.tracks() {
-        assert!(process == 0 || process == 2, "only SM 1 is shown");
+        let l2 = view.names("process_name").get(&(process, 0)).is_some_and(|name| name.starts_with("L2"));
+        assert!(process == 0 || process == 2 || l2, "only SM 1 is shown");
         if process == 2 {
             assert!(spans.iter().all(|(_, start, end)| *start >= 200 && *end <= 350), "{track}: {spans:?}");
             assert!(spans.iter().all(|(name, ..)| name != "issue"), "every issue has its instruction");
@@ -224,7 +361,7 @@ fn looking_changes_no_statistics_and_a_full_record_says_so() {
         assert_eq!(plain.total.stalls, seen.total.stalls, "{gpu}");
         let recordings = || seen.launches.iter().flat_map(|launch| &launch.recordings);
         assert!(recordings().any(|one| one.full_at.is_some()), "{gpu}");
-        assert!(recordings().all(|one| one.insts.len() + one.slots.len() <= 50), "{gpu}");
+        assert!(recordings().all(|one| one.insts.len() + one.slots.len() + one.waits.len() <= 50), "{gpu}");
     }
 }
 
@@ -232,6 +369,8 @@ fn looking_changes_no_statistics_and_a_full_record_says_so() {
 #[derive(Default, Debug)]
 struct Logged {
     stages: Vec<(u64, String)>,
+    /// Lane 1: what it waited for, from and to.
+    waits: Vec<(String, u64, u64)>,
     label: String,
     end: Option<(u64, bool)>,
 }
@@ -266,8 +405,21 @@ fn read_log(text: &str) -> (BTreeMap<u64, Logged>, usize) {
             }
             "S" => {
                 let row = rows.get_mut(&number(1)).expect("begun");
-                assert!(row.end.is_none() && number(2) == 0, "{line}");
-                row.stages.push((cycle(), fields[3].to_owned()));
+                assert!(row.end.is_none(), "{line}");
+                match number(2) {
+                    0 => row.stages.push((cycle(), fields[3].to_owned())),
+                    1 => {
+                        assert!(row.waits.last().is_none_or(|(_, _, to)| *to <= cycle()), "{line}: overlaps");
+                        row.waits.push((fields[3].to_owned(), cycle(), u64::MAX));
+                    }
+                    lane => panic!("{line}: nothing is on lane {lane}"),
+                }
+            }
+            "E" => {
+                let wait = rows.get_mut(&number(1)).and_then(|row| row.waits.last_mut()).expect("begun");
+                assert!(fields[2] == "1" && fields[3] == wait.0 && wait.2 == u64::MAX, "{line}");
+                assert!(cycle() > wait.1, "{line}: a wait of no cycle");
+                wait.2 = cycle();
             }
             "W" => {
                 assert!(rows[&number(1)].end.is_none() && rows.contains_key(&number(2)), "{line}");
@@ -337,6 +489,83 @@ fn the_konata_log_has_every_instruction_with_its_stages_in_order() {
         // 30 dependent products of 36 warps: all but the first wait for the one before.
         assert!(arrows >= 29 * 36, "{gpu}: {arrows} arrows");
     }
+}
+
+/// Lane 1 covers each instruction from the cycle in which it is the warp's next one to its issue, with one cause at a time.
+#[test]
+fn lane_1_has_a_cause_for_every_cycle_in_which_an_instruction_was_next() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = trace(&folder);
+    let mut seen = BTreeSet::new();
+    for (gpu, set, techniques) in MACHINES {
+        let replay = run(&trace, gpu, set, techniques, whole());
+        let mut text = Vec::new();
+        let contents = konata::write(&mut text, &trace, &replay, &Value::Null).expect("a log");
+        assert_eq!(contents.bytes, text.len() as u64);
+        let (rows, _) = read_log(&String::from_utf8(text).expect("UTF-8"));
+        assert_eq!(contents.waits, rows.values().map(|row| row.waits.len()).sum::<usize>(), "{gpu}");
+        let mut by_warp: BTreeMap<String, Vec<&Logged>> = BTreeMap::new();
+        for row in rows.values() {
+            seen.extend(row.waits.iter().map(|(name, ..)| name.clone()));
+            let issue = row.stages.iter().find(|(_, stage)| ["Oc", "X"].contains(&stage.as_str()));
+            let Some((issued, _)) = issue else { continue };
+            assert!(
+                row.waits.iter().all(|(_, from, to)| from >= &row.stages[0].0 && to <= issued),
+                "{gpu}: {row:?}"
+            );
+            let warp = row.label.split(' ').take(3).collect::<Vec<_>>().join(" ");
+            by_warp.entry(warp).or_default().push(row);
+        }
+        for rows in by_warp.values_mut() {
+            let issued = |row: &Logged| {
+                row.stages
+                    .iter()
+                    .find(|(_, stage)| ["Oc", "X"].contains(&stage.as_str()))
+                    .map_or(0, |(at, _)| *at)
+            };
+            rows.sort_by_key(|row| issued(row));
+            for pair in rows.windows(2) {
+                let (before, row) = (issued(pair[0]), pair[1]);
+                let decoded =
+                    row.stages.iter().find(|(_, stage)| stage == "D").map_or(u64::MAX, |(at, _)| *at);
+                let from = decoded.max(before + 1);
+                let covered: u64 =
+                    row.waits.iter().map(|(_, start, end)| end - end.min(&from).max(start)).sum();
+                assert_eq!(covered, issued(row).saturating_sub(from), "{gpu}: {row:?} after {before}");
+            }
+        }
+    }
+    for cause in ["not_selected", "alu_dependency", "memory_dependency", "barrier", "ibuffer_empty"] {
+        assert!(seen.contains(cause), "{cause} is not in {seen:?}");
+    }
+    assert!(seen.iter().any(|cause| cause.starts_with("bow:")), "a technique's cause: {seen:?}");
+}
+
+/// With one warp, the causes of the warp are those of its scheduler.
+#[test]
+fn lane_1_of_a_single_warp_agrees_with_the_slots_of_its_scheduler() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("one.wtrace");
+    let launch = Launch { kernel: 0, stream: 0, blocks: 1, threads: 32 };
+    common::record(&path, &[common::mixed("mixed")], &[Item::Launch(launch)]);
+    let trace = Trace::open(&path).expect("the trace");
+    let replay = run(&trace, "titanx-pascal", &["gpu.sms=1", "scheduler.issue_width=1"], &[], whole());
+    let mut text = Vec::new();
+    konata::write(&mut text, &trace, &replay, &Value::Null).expect("a log");
+    let (rows, _) = read_log(&String::from_utf8(text).expect("UTF-8"));
+    let mut shown: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, from, to) in rows.values().flat_map(|row| &row.waits) {
+        *shown.entry(name).or_default() += to - from;
+    }
+    for cause in [Stall::AluDependency, Stall::MemoryDependency, Stall::Barrier, Stall::UnitBusy] {
+        let counted = replay.total.stalls.get(cause);
+        assert_eq!(shown.get(cause.name()).copied().unwrap_or(0), counted, "{}", cause.name());
+    }
+    assert!(
+        replay.total.stalls.get(Stall::MemoryDependency) > 0
+            && replay.total.stalls.get(Stall::AluDependency) > 0
+    );
+    assert!(!shown.contains_key("not_selected"), "there is no other warp");
 }
 
 /// gtx480's pipeline on paper: I-cache hit 1 + decode 1, one read through the collector's port per cycle from the

@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use trace_format::writer::WriteSummary;
 use warplab_host::destination::Destination;
+use warplab_host::symbols::{Shortened, signature};
 
 /// Environment variable that says how to show the summary: `text` or `json` on standard error, `json:FILE` in a file.
 const SUMMARY_VARIABLE: &str = "WARPLAB_SUMMARY";
@@ -179,8 +180,9 @@ impl Tally {
         if kernels.len() > LISTED_KERNELS {
             kernels.sort_by_key(|k| std::cmp::Reverse(k.time));
         }
+        let names = Shortened::of(kernels.iter().map(|k| k.name.as_str()));
         for k in kernels.iter().take(LISTED_KERNELS) {
-            text += &line(k.launches, k.warp_instructions, k.time, &k.name);
+            text += &line(k.launches, k.warp_instructions, k.time, names.get(&k.name));
         }
         let (mut count, mut sum, mut rest) = (0, 0, Duration::ZERO);
         for k in kernels.iter().skip(LISTED_KERNELS) {
@@ -203,7 +205,9 @@ impl Tally {
             let Tolerated { first, loads } = t;
             text += &format!(
                 "warplab: {loads} loads out of bounds gave 0 in kernel {}, PC {}, line {}\n",
-                first.kernel, first.pc, first.ptx_line
+                signature(&first.kernel),
+                first.pc,
+                first.ptx_line
             );
         }
         if let Some((path, written, launches)) = &self.trace {

@@ -177,7 +177,10 @@ fn lenient_programs_read_zeros() {
     let (ended_well, said, told) = run("1");
     assert!(ended_well && said.ends_with("PASSED\n"), "{said}{told}");
     assert_eq!(told.matches("512 bytes before").count(), 1, "{told}");
-    assert!(told.contains("384 loads out of bounds gave 0 in kernel _Z5northPKfPf, PC 0x"), "{told}");
+    assert!(
+        told.contains("384 loads out of bounds gave 0 in kernel north(float const*, float*), PC 0x"),
+        "{told}"
+    );
     let (ended_well, _, told) = run("0");
     assert!(!ended_well && told.contains("512 bytes before"), "{told}");
 }
@@ -196,7 +199,7 @@ fn ignored_faults_are_told_at_the_end() {
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{told}");
         assert_eq!(String::from_utf8_lossy(&output.stdout), "PASSED");
-        assert_eq!(told.contains("warplab: a kernel failed: launch 0 of _Z4wildPi"), code == 1, "{told}");
+        assert_eq!(told.contains("warplab: a kernel failed: launch 0 of wild(int*)"), code == 1, "{told}");
     }
 }
 

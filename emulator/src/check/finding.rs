@@ -123,7 +123,7 @@ impl fmt::Display for Finding {
         if let Some(other) = &self.other {
             other.write(f, "and")?;
         }
-        write!(f, "\n  in kernel {}", self.kernel)?;
+        write!(f, "\n  in kernel {}", warplab_host::symbols::signature(&self.kernel))?;
         if self.count > 1 { write!(f, ", {} times", self.count) } else { Ok(()) }
     }
 }

@@ -88,7 +88,7 @@ pub(super) fn listing(kernel: &MachineKernel, ptx_lines: bool) -> String {
 }
 
 fn header(kernel: &MachineKernel, live: u32) -> String {
-    let mut text = format!("kernel {}\n", kernel.name);
+    let mut text = format!("kernel {}\n", warplab_host::symbols::both(&kernel.name));
     let _ = writeln!(
         text,
         "  {} instructions, {} registers (at most {live} live), {} bytes of shared and {} of local memory{}",

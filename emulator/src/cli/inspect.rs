@@ -86,6 +86,7 @@ fn contents(module: &LoadedModule, options: &LowerOptions) -> Result<Value, CliE
         let kernel = &lowered.kernel;
         kernels.push(json!({
             "name": function.name,
+            "readable": warplab_host::symbols::signature(&function.name),
             "parameters": kernel.params.iter().map(|p| format!("{} {}", p.ty, p.name)).collect::<Vec<_>>(),
             "instructions": kernel.insts.len(),
             "registers": kernel.regs_per_thread,
@@ -133,6 +134,9 @@ fn shown(contents: &Value, file: &str) -> String {
     for k in list(&contents["kernels"]) {
         let parameters: Vec<String> = list(&k["parameters"]).iter().map(&text).collect();
         let _ = writeln!(out, "kernel {}({})", text(&k["name"]), parameters.join(", "));
+        if k["readable"] != k["name"] {
+            let _ = writeln!(out, "  {}", text(&k["readable"]));
+        }
         let _ = writeln!(
             out,
             "  {} machine instructions, {} registers, {} bytes of shared and {} of local memory",

@@ -15,6 +15,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::path::Path;
+use warplab_host::symbols::{self, Shortened};
 
 /// Maximum number of launches listed one by one; more are summed by kernel.
 const LISTED_LAUNCHES: usize = 12;
@@ -153,8 +154,9 @@ fn to_text(summary: &Summary<'_>) -> String {
         ]
     };
     let lines = lines(&report.launches);
+    let names = Shortened::of(lines.iter().map(|line| line.kernel));
     for l in &lines {
-        table.add_row(row(l.kernel, &l.shape, l.launches, l.warp_instructions, l.seconds));
+        table.add_row(row(names.get(l.kernel), &l.shape, l.launches, l.warp_instructions, l.seconds));
     }
     if report.launches.len() > 1 {
         let time = report.time().as_secs_f64();
@@ -202,7 +204,7 @@ fn notes(launches: &[LaunchReport]) -> String {
             Some(InOrder::Waits) => "a block waits for others",
             Some(InOrder::Single) | None => continue,
         };
-        let note = format!("blocks of {} ran one after the other: {why}\n", l.kernel);
+        let note = format!("blocks of {} ran one after the other: {why}\n", symbols::signature(&l.kernel));
         if !notes.contains(&note) {
             notes.push(note);
         }

@@ -4,6 +4,7 @@ use crate::memory::{Nearest, PAGE_BYTES};
 use std::fmt;
 use trace_format::isa::space::Space;
 use trace_format::isa::{MachineKernel, Pc};
+use warplab_host::symbols::signature;
 
 /// Kind of access of a faulting memory instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -349,7 +350,7 @@ impl fmt::Display for Fault {
         if let Some((file, line)) = &self.cuda {
             writeln!(f, "  from {file}:{line}")?;
         }
-        writeln!(f, "  in kernel {}, PC {}: {}", self.kernel, self.pc, self.instruction)?;
+        writeln!(f, "  in kernel {}, PC {}: {}", signature(&self.kernel), self.pc, self.instruction)?;
         let [x, y, z] = self.block;
         write!(f, "  block ({x},{y},{z}), warp {}", self.warp)?;
         if let (Some(lane), Some([x, y, z])) = (self.lane, self.thread) {

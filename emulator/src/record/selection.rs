@@ -50,7 +50,10 @@ impl Selection {
 
     /// Whether a launch is to be recorded. Launches are asked about in their order, from number 0.
     pub fn wants(&mut self, number: u64, kernel: &str) -> bool {
-        let named = self.kernels.as_ref().is_none_or(|r| r.is_match(kernel));
+        let named = self
+            .kernels
+            .as_ref()
+            .is_none_or(|r| r.is_match(kernel) || r.is_match(&warplab_host::symbols::signature(kernel)));
         let numbered =
             self.launches.is_empty() || self.launches.iter().any(|&(a, b)| (a..=b).contains(&number));
         if !named || !numbered {

@@ -31,6 +31,8 @@
     copy.setAttribute("xmlns", SVG);
     copy.removeAttribute("style");
     copy.classList.remove("focused");
+    all(".off", copy).forEach((e) => e.classList.remove("off"));
+    all(".key", copy).forEach((e) => ["role", "tabindex", "aria-pressed"].forEach((name) => e.removeAttribute(name)));
     all(".cursor", copy).forEach((e) => e.remove());
     all("[data-tip]", copy).forEach((e) => {
       const title = document.createElementNS(SVG, "title");
@@ -170,7 +172,8 @@
     svg.addEventListener("pointerleave", clear);
   };
   all("svg.chart").forEach((svg) => {
-    if (svg.querySelector(".mark.point")) return trackLines(svg);
+    // Panels share no horizontal position, so that each mark has its own tooltip.
+    if (svg.querySelector(".mark.point") && !svg.querySelector(".panel")) return trackLines(svg);
     svg.addEventListener("pointermove", (event) => {
       const mark = event.target.closest(".mark");
       if (mark && mark.dataset.tip) showTip(event, [mark]); else hideTip();
@@ -178,7 +181,7 @@
     svg.addEventListener("pointerleave", hideTip);
   });
 
-  // ---- legend: pointing at a key dims the other series
+  // ---- legend: pointing at a key dims the other series, choosing it hides them until it is chosen again
   all("svg.chart .key").forEach((key) => {
     const svg = key.closest("svg");
     key.addEventListener("pointerenter", () => {
@@ -186,7 +189,67 @@
       svg.classList.add("focused");
     });
     key.addEventListener("pointerleave", () => svg.classList.remove("focused"));
+    const keys = all(".key", svg);
+    if (keys.length < 2) return;
+    Object.entries({ role: "button", tabindex: "0", "aria-pressed": "false" }).forEach(([k, v]) => key.setAttribute(k, v));
+    const choose = () => {
+      const only = key.getAttribute("aria-pressed") === "true" ? null : key.dataset.key;
+      all(".s", svg).forEach((s) => s.classList.toggle("off", only !== null && s.dataset.k !== only));
+      keys.forEach((k) => {
+        k.classList.toggle("off", only !== null && k !== key);
+        k.setAttribute("aria-pressed", String(k === key && only !== null));
+      });
+      svg.classList.remove("focused");
+      hideTip();
+    };
+    key.addEventListener("click", choose);
+    key.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      choose();
+    });
   });
+
+  // ---- what is wider than its card fades at the edge, and says how much more there is
+  all(".scroll").forEach((box) => {
+    const table = box.querySelector("table");
+    const hint = document.createElement("p");
+    hint.className = "remark sideways";
+    hint.hidden = true;
+    box.after(hint);
+    const look = () => {
+      const more = box.scrollWidth - box.clientWidth - box.scrollLeft > 2;
+      box.classList.toggle("overflows", box.scrollWidth - box.clientWidth > 2);
+      box.classList.toggle("more-right", more);
+      hint.hidden = !more;
+      if (!more) return;
+      const edge = box.getBoundingClientRect().right;
+      const cells = table ? [...table.tHead.rows[0].cells] : [];
+      const count = cells.filter((cell) => cell.getBoundingClientRect().right > edge + 2).length;
+      hint.textContent = table ? `Scroll sideways: ${count} more ${count === 1 ? "column" : "columns"}.` : "Scroll sideways for the rest.";
+    };
+    box.addEventListener("scroll", look, { passive: true });
+    addEventListener("resize", look);
+    // What is folded away has no width.
+    document.addEventListener("toggle", (event) => { if (event.target.contains(box)) look(); }, true);
+    look();
+  });
+
+  // ---- a link to something that is folded away opens it
+  const reveal = () => {
+    let target = null;
+    try { target = document.getElementById(decodeURIComponent(location.hash.slice(1))); } catch { /* not an anchor of ours */ }
+    if (!target) return;
+    for (let e = target; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
+    target.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
+  document.addEventListener("click", (event) => {
+    // Following the same link again does not change the address.
+    const link = event.target.closest("a[href^='#']");
+    if (link && link.getAttribute("href") === location.hash) reveal();
+  });
+  if (location.hash) reveal();
 
   // ---- navigation follows the reader
   const links = new Map(all(".side li a").map((a) => [a.getAttribute("href").slice(1), a]));

@@ -31,12 +31,20 @@ pub(crate) struct Placed<'a> {
 pub(crate) struct Outline<'a> {
     pub(crate) sections: Vec<String>,
     pub(crate) items: Vec<Placed<'a>>,
+    /// By section: anchors and titles of its entries, in reading order.
+    pub(crate) entries: Vec<Vec<(String, &'a str)>>,
 }
 
 impl<'a> Outline<'a> {
     pub(crate) fn new(sections: &'a [Section]) -> Self {
-        let mut walk =
-            Walk { names: Names::new('-'), counts: [0; 3], items: Vec::new(), section: "", columns: 1 };
+        let mut walk = Walk {
+            names: Names::new('-'),
+            counts: [0; 3],
+            items: Vec::new(),
+            entries: Vec::new(),
+            section: "",
+            columns: 1,
+        };
         // Anchors the page itself uses.
         for reserved in ["report-data", "top", "main", "tip"] {
             walk.names.claim(reserved, reserved);
@@ -47,9 +55,10 @@ impl<'a> Outline<'a> {
             .collect();
         for section in sections {
             walk.section = &section.title;
+            walk.entries.push(Vec::new());
             walk.blocks(&section.blocks);
         }
-        Self { sections: anchors, items: walk.items }
+        Self { sections: anchors, items: walk.items, entries: walk.entries }
     }
 }
 
@@ -57,6 +66,7 @@ struct Walk<'a> {
     names: Names,
     counts: [usize; 3],
     items: Vec<Placed<'a>>,
+    entries: Vec<Vec<(String, &'a str)>>,
     section: &'a str,
     columns: usize,
 }
@@ -71,12 +81,24 @@ impl<'a> Walk<'a> {
                 Block::Table(table) => self.place(Item::Table(table), table.id.as_ref(), &table.title),
                 Block::Source(source) => self.place(Item::Source(source), source.id.as_ref(), &source.title),
                 Block::Details(_, inner) => self.blocks(inner),
+                Block::Entry(entry) => {
+                    let id = self.names.claim(&entry.id, "entry");
+                    if let Some(entries) = self.entries.last_mut() {
+                        entries.push((id, &entry.title));
+                    }
+                    self.blocks(&entry.blocks);
+                }
                 Block::Row(inner) => {
                     let outer = std::mem::replace(&mut self.columns, inner.len().max(1));
                     self.blocks(inner);
                     self.columns = outer;
                 }
-                Block::Heading(_) | Block::Text(_) | Block::Kpis(_) | Block::Code(_) | Block::Callout(_) => {}
+                Block::Heading(_)
+                | Block::Text(_)
+                | Block::List(_)
+                | Block::Kpis(_)
+                | Block::Code(_)
+                | Block::Callout(_) => {}
             }
         }
     }

@@ -49,9 +49,11 @@ impl Report {
 /// The whole page; the report was checked.
 fn render(report: &Report) -> String {
     let outline = Outline::new(&report.sections);
-    let mut page = Page { out: String::with_capacity(1 << 18), items: outline.items.iter() };
+    let entries: Vec<&str> = outline.entries.iter().flatten().map(|(id, _)| id.as_str()).collect();
+    let mut page =
+        Page { out: String::with_capacity(1 << 18), items: outline.items.iter(), entries: entries.iter() };
     page.head(report);
-    page.navigation(report, &outline.sections);
+    page.navigation(report, &outline);
     page.out.push_str("<main id=\"main\">\n");
     page.title(report);
     for (section, id) in report.sections.iter().zip(&outline.sections) {
@@ -74,6 +76,8 @@ fn render(report: &Report) -> String {
 
 struct Page<'a> {
     out: String,
+    /// Anchors of entries, likewise.
+    entries: std::slice::Iter<'a, &'a str>,
     /// Placed items in the order in which walking the blocks meets them.
     items: std::slice::Iter<'a, Placed<'a>>,
 }
@@ -92,14 +96,29 @@ impl Page<'_> {
         );
     }
 
-    fn navigation(&mut self, report: &Report, anchors: &[String]) {
+    fn navigation(&mut self, report: &Report, outline: &Outline<'_>) {
         let _ = write!(
             self.out,
             "<nav class=\"side\" aria-label=\"Sections\"><a class=\"brand\" href=\"#top\">{}</a><ol>",
             escape(&report.title)
         );
-        for (section, id) in report.sections.iter().zip(anchors) {
-            let _ = write!(self.out, "<li><a href=\"#{id}\">{}</a></li>", escape(&section.title));
+        let anchors = outline.sections.iter().zip(&outline.entries);
+        for (section, (id, entries)) in report.sections.iter().zip(anchors) {
+            let title = escape(&section.title);
+            let _ = write!(self.out, "<li><a href=\"#{id}\">{title}</a>");
+            if !entries.is_empty() {
+                let count = entries.len();
+                let _ = write!(
+                    self.out,
+                    "<details><summary aria-label=\"Parts of {title}\">{count} {}</summary><ol>",
+                    if count == 1 { "part" } else { "parts" }
+                );
+                for (id, title) in entries {
+                    let _ = write!(self.out, "<li><a href=\"#{id}\">{}</a></li>", escape(title));
+                }
+                self.out.push_str("</ol></details>");
+            }
+            self.out.push_str("</li>");
         }
         // The buttons work by script only and are hidden until it runs.
         self.out.push_str(
@@ -133,6 +152,13 @@ impl Page<'_> {
                 Block::Text(text) => {
                     let _ = writeln!(self.out, "<p>{}</p>", inline(text));
                 }
+                Block::List(items) => {
+                    self.out.push_str("<ul class=\"sentences\">");
+                    for item in items {
+                        let _ = write!(self.out, "<li>{}</li>", inline(item));
+                    }
+                    self.out.push_str("</ul>\n");
+                }
                 Block::Kpis(kpis) => self.kpis(kpis),
                 Block::Code(code) => self.code(code),
                 Block::Callout(callout) => self.callout(callout),
@@ -140,6 +166,16 @@ impl Page<'_> {
                     let summary = escape(summary);
                     let _ = writeln!(self.out, "<details class=\"more\"><summary>{summary}</summary><div>");
                     self.blocks(inner);
+                    self.out.push_str("</div></details>\n");
+                }
+                Block::Entry(entry) => {
+                    let id = self.entries.next().copied().unwrap_or_default();
+                    let (title, note) = (escape(&entry.title), inline(&entry.note));
+                    let _ = writeln!(
+                        self.out,
+                        "<details class=\"more entry\" id=\"{id}\"><summary>{title}<span>{note}</span></summary><div>"
+                    );
+                    self.blocks(&entry.blocks);
                     self.out.push_str("</div></details>\n");
                 }
                 Block::Row(inner) => {

@@ -27,7 +27,8 @@ pub(crate) fn table(out: &mut String, table: &Table, id: &str, limit: usize) {
     let _ = write!(
         out,
         "<div class=\"{class}\" role=\"group\" tabindex=\"0\" aria-label=\"Table: {title}\">\
-         <table class=\"sortable\" id=\"{id}--t\"><thead><tr>"
+         <table class=\"sortable{}\" id=\"{id}--t\"><thead><tr>",
+        print_width(table.columns.len())
     );
     table.columns.iter().for_each(|column| head(out, column));
     out.push_str("</tr></thead><tbody>");
@@ -47,6 +48,15 @@ pub(crate) fn table(out: &mut String, table: &Table, id: &str, limit: usize) {
     if rows.len() < table.rows.len() {
         let (shown, all) = (rows.len(), table.rows.len());
         let _ = write!(out, "<p class=\"remark\">The first {shown} of {all} rows; the CSV has all.</p>");
+    }
+}
+
+/// Class of a table that is too wide for paper at the usual size.
+fn print_width(columns: usize) -> &'static str {
+    match columns {
+        0..=7 => "",
+        8..=12 => " wide",
+        _ => " wide widest",
     }
 }
 

@@ -72,7 +72,7 @@ impl Table {
     fn kind(&self, index: usize) -> Kind {
         let cells = || self.rows.iter().filter_map(move |row| row.get(index));
         let is = |test: fn(&Cell) -> bool| cells().any(test);
-        if is(|cell| matches!(cell, Cell::Text(_))) {
+        if is(|cell| matches!(cell, Cell::Text(_) | Cell::Name { .. })) {
             Kind::Text
         } else if is(|cell| matches!(cell, Cell::Number(_)) || beyond(cell)) {
             Kind::Number

@@ -173,6 +173,7 @@ fn collect_kpis(section: &str, blocks: &[Block], out: &mut Vec<Value>) {
                 |kpi| json!({ "section": section, "label": kpi.label, "value": kpi.raw, "text": kpi.shown }),
             )),
             Block::Details(_, inner) | Block::Row(inner) => collect_kpis(section, inner, out),
+            Block::Entry(entry) => collect_kpis(section, &entry.blocks, out),
             _ => {}
         }
     }

@@ -15,6 +15,13 @@ use crate::text;
 pub enum Cell {
     /// Text.
     Text(String),
+    /// A name that readers see in another form than programs.
+    Name {
+        /// In files.
+        raw: String,
+        /// In the page and in terminals.
+        shown: String,
+    },
     /// Exact whole number.
     Integer(i128),
     /// Real number; not finite counts as missing.
@@ -24,13 +31,18 @@ pub enum Cell {
 }
 
 impl Cell {
+    /// A name that is shown in another form than it has in files.
+    pub fn name(raw: impl Into<String>, shown: impl Into<String>) -> Self {
+        Self::Name { raw: raw.into(), shown: shown.into() }
+    }
+
     /// The number inside, if it is a finite one.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Integer(value) => Some(*value as f64),
             Self::Number(value) => Some(*value).filter(|v| v.is_finite()),
-            Self::Text(_) | Self::Missing => None,
+            Self::Text(_) | Self::Name { .. } | Self::Missing => None,
         }
     }
 
@@ -38,7 +50,7 @@ impl Cell {
     #[must_use]
     pub fn raw(&self) -> String {
         match self {
-            Self::Text(text) => text.clone(),
+            Self::Text(text) | Self::Name { raw: text, .. } => text.clone(),
             Self::Integer(value) => value.to_string(),
             Self::Number(value) if value.is_finite() => value.to_string(),
             Self::Number(_) | Self::Missing => String::new(),
@@ -47,7 +59,7 @@ impl Cell {
 
     fn json(&self) -> Value {
         match self {
-            Self::Text(text) => json!(text),
+            Self::Text(text) | Self::Name { raw: text, .. } => json!(text),
             Self::Integer(value) => match (i64::try_from(*value), u64::try_from(*value)) {
                 (Ok(value), _) => json!(value),
                 (_, Ok(value)) => json!(value),
@@ -193,7 +205,7 @@ impl Column {
     /// The cell as readers see it.
     pub(crate) fn show(&self, cell: &Cell) -> String {
         match (cell, self.format) {
-            (Cell::Text(text), _) => text.clone(),
+            (Cell::Text(text) | Cell::Name { shown: text, .. }, _) => text.clone(),
             (Cell::Missing, _) => MISSING.to_owned(),
             (Cell::Integer(value), Some(Format::Integer) | None) => format::integer(*value),
             (Cell::Integer(value), Some(format)) => format.show(*value as f64),

@@ -5,6 +5,7 @@ mod browse;
 mod common;
 
 use common::{everything, owned};
+use report::{Cell, Column, Report, Section, Table};
 
 /// Acts like a reader and leaves what it saw in the document's title.
 const PROBE: &str = r#"<script>
@@ -43,6 +44,21 @@ addEventListener("load", () => {
     HTMLAnchorElement.prototype.click = () => {};
     document.querySelector("[data-action=svg]").click();
     expect("saved", saved && saved.type === "image/svg+xml" && saved.size > 2000);
+    // A key of a legend leaves its series alone in the chart until it is chosen again, by pointer or keyboard.
+    const key = document.querySelector("svg.chart .key"), chart = key.closest("svg");
+    const shown = () => [...chart.querySelectorAll(".s")].filter((s) => getComputedStyle(s).display !== "none");
+    const all = shown().length, own = shown().filter((s) => s.dataset.k === key.dataset.key).length;
+    key.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+    expect("isolated", shown().length === own && own < all && shown().every((s) => s.dataset.k === key.dataset.key));
+    expect("pressed", key.getAttribute("aria-pressed") === "true" && key.getAttribute("role") === "button");
+    key.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+    expect("all again", shown().length === all && key.getAttribute("aria-pressed") === "false");
+    // A link to a part that is folded away opens it.
+    const link = document.querySelector("nav details a"), part = document.querySelector(link.getAttribute("href"));
+    expect("folded part", part.tagName === "DETAILS" && !part.open);
+    location.hash = link.getAttribute("href");
+    dispatchEvent(new HashChangeEvent("hashchange"));
+    expect("opened part", part.open);
   } catch (error) { failures.push(String(error)); }
   document.title = "PROBE " + (failures.length ? failures.join(" | ") : "passed");
 });
@@ -55,6 +71,73 @@ fn the_script_works_in_a_browser() {
     let html = everything(&names, &[1.25, 0.5, f64::NAN, 3.0, 2.0, 0.75]).to_html().expect("consistent");
     let page = dir.path().join("page.html");
     std::fs::write(&page, html.replacen("</head>", PROBE, 1)).expect("writes");
+    if let Some(title) = browse::title(&page, dir.path(), 1280) {
+        assert_eq!(title, "PROBE passed");
+    }
+}
+
+/// Opens everything, compares each table with its card, and applies the rules for paper at the width of a page.
+const SIDEWAYS: &str = r#"<script>
+window.failures = [];
+addEventListener("error", (e) => failures.push(e.message));
+const settled = () => new Promise((done) => setTimeout(done, 100));
+addEventListener("load", async () => {
+  try {
+    const expect = (what, ok) => { if (!ok) failures.push(what); };
+    dispatchEvent(new Event("beforeprint"));
+    expect("printing opens what is folded", [...document.querySelectorAll("details.more")].every((d) => d.open));
+    await settled();
+    const boxes = [...document.querySelectorAll(".table-figure .scroll")];
+    const wide = boxes.filter((box) => box.scrollWidth > box.clientWidth + 2);
+    expect("some tables are wide here: " + boxes.length, wide.length > 0 && wide.length < boxes.length);
+    for (const box of boxes) {
+      const hint = box.nextElementSibling, more = wide.includes(box);
+      expect("hint", hint.classList.contains("sideways") && hint.hidden === !more);
+      expect("fades", box.classList.contains("more-right") === more);
+      expect("mask", (getComputedStyle(box).maskImage !== "none") === more);
+      if (!more) continue;
+      expect("columns: " + hint.textContent, /^Scroll sideways: [1-9]\d* more columns?\.$/.test(hint.textContent));
+      box.scrollLeft = box.scrollWidth;
+      box.dispatchEvent(new Event("scroll"));
+      expect("at the end", hint.hidden && !box.classList.contains("more-right"));
+      const first = box.querySelector("tbody tr").cells[0].getBoundingClientRect();
+      expect("the first column stays", Math.abs(first.left - box.getBoundingClientRect().left) < 2);
+      box.scrollLeft = 0;
+    }
+    for (const rule of document.styleSheets[0].cssRules) if (rule.media && rule.media.mediaText === "print") rule.media.mediaText = "all";
+    document.body.style.width = "700px";
+    await settled();
+    for (const box of boxes) {
+      const edge = box.getBoundingClientRect().right;
+      const cells = [...box.querySelectorAll("tr > *")];
+      expect("printed whole", cells.every((cell) => cell.getBoundingClientRect().right <= edge + 1));
+    }
+  } catch (error) { failures.push(String(error)); }
+  document.title = "PROBE " + (failures.length ? failures.join(" | ") : "passed");
+});
+</script></head>"#;
+
+#[test]
+fn wide_tables_say_that_they_scroll_and_print_whole() {
+    let dir = tempfile::tempdir().expect("temp");
+    let columns = |count: usize| {
+        let numbers = (1..count).map(|k| Column::integer(format!("Measured value number {k}")));
+        std::iter::once(Column::text("Trace")).chain(numbers)
+    };
+    let table = |count: usize| {
+        let mut table = Table::new(format!("{count} columns"), columns(count));
+        for name in ["vectoradd", "a_kernel_with_a_long_name"] {
+            table.push(
+                std::iter::once(Cell::from(name)).chain((1..count).map(|k| Cell::from(k as u64 * 1_234_567))),
+            );
+        }
+        table
+    };
+    let section =
+        Section::new("Tables").table(table(3)).table(table(12)).details("More", |d| d.table(table(20)));
+    let html = Report::new("Tables").section(section).to_html().expect("consistent");
+    let page = dir.path().join("page.html");
+    std::fs::write(&page, html.replacen("</head>", SIDEWAYS, 1)).expect("writes");
     if let Some(title) = browse::title(&page, dir.path(), 1280) {
         assert_eq!(title, "PROBE passed");
     }

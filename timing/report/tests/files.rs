@@ -43,7 +43,7 @@ fn two_runs_write_the_same_files_and_leave_nothing_else() {
     assert_eq!(contents(first.path()).len(), expected);
     assert_eq!(written.csvs.len(), report().data_sets().len());
     assert_eq!(written.parquets.len(), written.csvs.len());
-    assert_eq!((written.svgs.len(), written.pngs.len()), (10, 10));
+    assert_eq!((written.svgs.len(), written.pngs.len()), (11, 11));
     let json = fs::read_to_string(&written.json).expect("readable");
     let read: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(common::first_difference(&read, &report().to_json()), None);

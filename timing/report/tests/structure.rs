@@ -6,7 +6,7 @@ mod common;
 use std::collections::HashSet;
 
 use common::{HOSTILE, ODD, everything, owned};
-use report::Report;
+use report::{Axis, BarChart, Chart, Format, Line, LineChart, Report, Section, Series, StackedChart};
 use roxmltree::Document;
 use scraper::{Html, Selector};
 
@@ -67,7 +67,7 @@ fn the_page_needs_nothing_from_outside() {
 
 #[test]
 fn hostile_names_stay_text() {
-    const ELEMENTS: [&str; 48] = [
+    const ELEMENTS: [&str; 49] = [
         "html",
         "head",
         "meta",
@@ -79,6 +79,7 @@ fn hostile_names_stay_text() {
         "div",
         "nav",
         "ol",
+        "ul",
         "li",
         "button",
         "main",
@@ -198,4 +199,110 @@ fn figures_are_labelled_xml_with_their_styles_inside() {
             assert!(foreign.is_none(), "{name:?}");
         }
     }
+}
+
+/// A section's parts that open on demand are in the navigation, folded, under the section.
+#[test]
+fn entries_are_listed_under_their_section() {
+    let section = Section::new("Studies")
+        .entry("study-a", "A", "40 % of all", |entry| entry.text("first"))
+        .entry("study-b", "B", "", |entry| entry.text("second"));
+    let html = Report::new("r").section(Section::new("Other").text("x")).section(section).to_html();
+    let page = Html::parse_document(&html.expect("consistent"));
+    let parts = select(&page, "nav li details");
+    assert_eq!(parts.len(), 1, "only one section has parts");
+    assert!(parts[0].value().attr("open").is_none());
+    let links: Vec<_> =
+        select(&page, "nav details a").iter().map(|a| a.value().attr("href").map(str::to_owned)).collect();
+    assert_eq!(links, [Some("#study-a".to_owned()), Some("#study-b".to_owned())]);
+    for id in ["study-a", "study-b"] {
+        let entry = select(&page, &format!("details.entry#{id}"));
+        assert_eq!(entry.len(), 1, "{id}");
+        assert!(entry[0].value().attr("open").is_none(), "{id} is folded");
+    }
+    let summary: String = select(&page, "#study-a > summary")[0].text().collect();
+    assert_eq!(summary, "A40 % of all");
+}
+
+fn lines(count: usize) -> LineChart {
+    let chart = LineChart::new("Lines", Axis::new("x", Format::Integer), Axis::new("y", Format::Integer));
+    let line = |k: usize| Line::new(format!("line {k}"), (0..5).map(move |x| (f64::from(x), k as f64)));
+    (0..count).fold(chart, |chart, k| chart.line(line(k)))
+}
+
+/// More lines than one can tell apart get a plot each, with the same axes and without a legend.
+#[test]
+fn many_lines_become_small_multiples() {
+    let few = Chart::from(lines(6)).to_svg(960.0);
+    assert_eq!((few.matches("class=\"panel\"").count(), few.matches("class=\"key\"").count()), (0, 6));
+    let many = Chart::from(lines(11)).to_svg(960.0);
+    assert_eq!((many.matches("class=\"panel\"").count(), many.matches("class=\"key\"").count()), (11, 0));
+    let document = Document::parse(&many).expect("XML");
+    let height: f64 =
+        document.root_element().attribute("height").and_then(|h| h.parse().ok()).expect("a height");
+    let named = |class: &'static str| {
+        document.descendants().filter(move |node| node.attribute("class") == Some(class))
+    };
+    let titles: Vec<_> = named("panel").map(|node| node.text().unwrap_or_default()).collect();
+    assert!(
+        titles.iter().enumerate().all(|(k, title)| title.starts_with(&format!("line {k}"))),
+        "{titles:?}"
+    );
+    let bottom =
+        named("panel").filter_map(|node| node.attribute("y")?.parse::<f64>().ok()).fold(0.0, f64::max);
+    assert!(bottom < height, "every plot is within the picture");
+    // Each plot shows the other ten lines behind its own.
+    assert_eq!(named("series behind").count(), 11 * 10);
+    assert_eq!(many.matches("<g class=\"s\"").count(), 11);
+}
+
+/// A number that a bar's height says already is left out; the mean always has its own.
+#[test]
+fn bars_at_the_reference_have_no_number() {
+    let chart = BarChart::new("Speedup", Axis::new("Speedup", Format::Ratio(2)))
+        .categories("Trace", ["a", "b", "c"])
+        .series(Series::new("bow", [1.0, 1.251, 1.004]))
+        .diverging(1.0)
+        .geometric_mean();
+    let svg = Chart::from(chart).to_svg(960.0);
+    let document = Document::parse(&svg).expect("XML");
+    let labels = document.descendants().filter(|node| node.attribute("class") == Some("label"));
+    let labels: Vec<_> = labels.map(|node| node.text().unwrap_or_default()).collect();
+    assert_eq!(labels, ["×1.25", "×1.08"]);
+}
+
+/// Numbers that have to stand upright are those of the extremes and of the mean.
+#[test]
+fn upright_numbers_are_those_of_the_extremes() {
+    let names: Vec<String> = (0..12).map(|k| format!("trace {k}")).collect();
+    let values =
+        |offset: f64| (0..12).map(move |k| if k < 11 { offset + f64::from(k) } else { offset + 5.0 });
+    let chart = BarChart::new("Reads", Axis::new("Reads", Format::Float(2)))
+        .categories("Trace", &names)
+        .series(Series::new("rising", values(10.0)))
+        .series(Series::new("level", (0..12).map(|_| 7.0)))
+        .mean_last();
+    let svg = Chart::from(chart).to_svg(500.0);
+    let document = Document::parse(&svg).expect("XML");
+    let labels = document.descendants().filter(|node| node.attribute("class") == Some("label"));
+    let labels: Vec<_> = labels.map(|node| node.text().unwrap_or_default()).collect();
+    assert_eq!(labels, ["10.00", "20.00", "15.00", "7.00"]);
+}
+
+/// Of a stack only the parts are labelled that are a tenth of it or more.
+#[test]
+fn small_parts_of_a_stack_have_no_number() {
+    let chart = StackedChart::new("Slots", Axis::new("Slots", Format::Integer))
+        .categories("Trace", ["a", "b"])
+        .series(Series::new("large", [91.0, 60.0]))
+        .series(Series::new("small", [9.0, 40.0]))
+        .height(400.0)
+        .shares();
+    let svg = Chart::from(chart).to_svg(500.0);
+    let document = Document::parse(&svg).expect("XML");
+    let labels = document
+        .descendants()
+        .filter(|node| node.attribute("class").is_some_and(|class| class.starts_with("on ")));
+    let labels: Vec<_> = labels.filter_map(|node| node.text()).collect();
+    assert_eq!(labels, ["91", "60", "40"]);
 }

@@ -222,6 +222,8 @@ mod tests {
             keys.dedup();
             assert_eq!(keys.len(), count, "{}: {keys:?}", study.name);
             assert!(study.worst_by < study.shares.len());
+            let headline = study.headline.map(|headline| &study.shares[headline.share]);
+            assert!(headline.is_none_or(|share| share.shown == studies::Shown::Percent), "{}", study.name);
             let positions = study.figures.iter().flat_map(|figure| figure.shares);
             assert!(positions.into_iter().all(|&i| i < study.shares.len()), "{}", study.name);
         }

@@ -16,14 +16,19 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use trace_format::reader::Trace;
 
+/// Interval in cycles of the samples for a timeline when none is requested; it doubles whenever a launch has this many.
+const FIRST_INTERVAL: u64 = 32;
+const MOST_SAMPLES: usize = 512;
+
 /// The views to record, and their files.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Views")]
 pub(super) struct ViewArguments {
-    /// Writes a timeline that Perfetto and chrome://tracing open: schedulers, blocks, warps, requests.
+    /// Writes a timeline that Perfetto and chrome://tracing open: schedulers, blocks, warps, requests, counters, and
+    /// accesses to L2 with arrows from their loads.
     #[arg(long, value_name = "OUT.json")]
     timeline: Option<PathBuf>,
-    /// Writes the stages of every instruction, as the Konata pipeline viewer opens them.
+    /// Writes the stages of every instruction and what it waited for, as the Konata pipeline viewer opens them.
     #[arg(long, value_name = "OUT")]
     konata: Option<PathBuf>,
     /// Cycles that --timeline and --konata show, counted from the beginning of the replay; the end is not included.
@@ -83,7 +88,10 @@ impl ViewArguments {
             most_records: MOST_RECORDS / sms.len().max(1),
             window: self.shows_pipeline().then_some(window),
             sms,
-            interval: self.interval,
+            // The counter tracks of a timeline; without a requested interval, one that grows with the kernel.
+            interval: self.interval.or(self.timeline.is_some().then_some(FIRST_INTERVAL)),
+            most_samples: if self.interval.is_some() { usize::MAX } else { MOST_SAMPLES },
+            waits: self.konata.is_some(),
         })
     }
 
@@ -113,20 +121,24 @@ impl ViewArguments {
             }
         }
         if let Some(path) = &self.timeline {
-            let mut events = 0;
+            // Columns that nobody chose would hide rates behind sums.
+            let columns = if self.columns.is_empty() { &[][..] } else { &columns };
+            let mut contents = None;
             output::write_with(path, |out| {
-                events = timeline::write(out, trace, replay, &columns, &by.to_json())?;
+                contents = Some(timeline::write(out, trace, replay, columns, &by.to_json())?);
                 Ok(())
             })?;
-            self.tell(path, replay, &format!("{events} events, for ui.perfetto.dev or chrome://tracing"));
+            let contents = contents.map_or(String::new(), |contents| contents.to_string());
+            self.tell(path, replay, &format!("{contents}; for ui.perfetto.dev or chrome://tracing"));
         }
         if let Some(path) = &self.konata {
-            let mut instructions = 0;
+            let mut contents = None;
             output::write_with(path, |out| {
-                instructions = konata::write(out, trace, replay, &by.to_json())?;
+                contents = Some(konata::write(out, trace, replay, &by.to_json())?);
                 Ok(())
             })?;
-            self.tell(path, replay, &format!("{instructions} instructions, for the Konata pipeline viewer"));
+            let contents = contents.map_or(String::new(), |contents| contents.to_string());
+            self.tell(path, replay, &format!("{contents}; for the Konata pipeline viewer"));
         }
         let full = replay.launches.iter().flat_map(|launch| &launch.recordings);
         if let Some((sm, cycle)) =
@@ -174,7 +186,8 @@ impl ViewArguments {
         value: &mut Value,
         replays: impl Iterator<Item = &'a Replay>,
     ) -> Result<(), CliError> {
-        for (index, replay) in replays.enumerate().filter(|(_, replay)| !replay.series.is_empty()) {
+        let asked = |replay: &&Replay| self.interval.is_some() && !replay.series.is_empty();
+        for (index, replay) in replays.enumerate().filter(|(_, replay)| asked(replay)) {
             let columns = self.columns_of(replay)?;
             value["traces"][index]["series"] = replay.series_to_json(&columns);
         }

@@ -184,7 +184,8 @@ impl Correlation {
         let label = |one: &Compared| {
             let (program, kernel) = (one.pair.program.as_str(), one.pair.kernel.as_str());
             let short = names::base(kernel);
-            let name = if names[&(program, short)].len() > 1 { kernel } else { short };
+            let long = warplab_host::symbols::signature(kernel);
+            let name = if names[&(program, short)].len() > 1 { &*long } else { short };
             one.label(name, times[&(program, kernel)] > 1)
         };
         self.kernels.iter().map(label).collect()

@@ -7,6 +7,7 @@ use super::reference::Which;
 use super::statistics::{Statistics, error};
 use super::tables::heading;
 use serde_json::{Map, Value, json};
+use warplab_host::symbols::signature;
 
 impl Correlation {
     /// Text for a terminal with at most `most` kernels, the farthest from the reference, and at most `worst` explained.
@@ -194,11 +195,11 @@ fn launch(which: Which) -> Value {
 
 pub(super) fn ours_alone((program, kernel, count): &(String, String, usize)) -> String {
     let program = if program.is_empty() { String::new() } else { format!(" of {program}") };
-    format!("{kernel}{program}{}", times(*count, "launches"))
+    format!("{}{program}{}", signature(kernel), times(*count, "launches"))
 }
 
 pub(super) fn reference_alone((kernel, count, why): &(String, usize, String)) -> String {
-    format!("{kernel}{}: {why}", times(*count, "rows"))
+    format!("{}{}: {why}", signature(kernel), times(*count, "rows"))
 }
 
 fn times(count: usize, what: &str) -> String {

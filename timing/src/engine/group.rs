@@ -110,7 +110,7 @@ impl<'a, S: LaunchSource> Group<'a, S> {
             if self.config.launch.flush_l2 {
                 partition.flush();
             }
-            partition.sample(self.options.view.interval.filter(|_| S::OBSERVED), self.launched_at);
+            partition.sample(self.options.view.sampler(self.launched_at).filter(|_| S::OBSERVED));
             domains.push(Mutex::new(Domain::Partition(Box::new(partition))));
         }
         domains

@@ -42,9 +42,12 @@ pub enum RequestKind {
     },
 }
 
+/// Marks a request that no instruction in flight waits for.
+pub(crate) const NO_FLIGHT: u16 = u16::MAX;
+
 /// Level of the hierarchy that served a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Served {
+pub enum Served {
     /// In the SM.
     #[default]
     L1,
@@ -94,6 +97,10 @@ pub(crate) struct Request {
     pub served: Served,
     /// Core cycle at which it left the SM.
     pub sent_at: u64,
+    /// Cycles from then to its lookup in the slice.
+    pub looked_up_after: u32,
+    /// The instruction in flight that first needed the sectors, or [`NO_FLIGHT`]; for views.
+    pub flight: u16,
 }
 
 /// A packet from a slice to an SM.
@@ -115,6 +122,8 @@ pub(crate) struct Reply {
     pub served: Served,
     /// Core cycle at which the request left the SM.
     pub sent_at: u64,
+    /// Cycles from then to the lookup in the slice.
+    pub looked_up_after: u32,
 }
 
 /// A slice has taken packets out of the crossbar: the SM may send as many again.

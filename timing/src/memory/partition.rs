@@ -204,9 +204,9 @@ impl Partition {
         }
     }
 
-    /// Samples the counters at an interval from a cycle on; `None` stops sampling.
-    pub(crate) fn sample(&mut self, interval: Option<u64>, start: u64) {
-        self.sampler = interval.map(|interval| Sampler::new(start, interval));
+    /// Samples the counters; `None` stops sampling.
+    pub(crate) fn sample(&mut self, sampler: Option<Sampler>) {
+        self.sampler = sampler;
     }
 
     /// The samples, with the sums so far.

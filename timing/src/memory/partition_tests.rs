@@ -22,6 +22,8 @@ fn request(arrival: u64, line: u64, kind: RequestKind, token: u16) -> Request {
         token: Token::Instruction(token),
         served: Served::L2,
         sent_at: arrival,
+        looked_up_after: 0,
+        flight: super::NO_FLIGHT,
     }
 }
 

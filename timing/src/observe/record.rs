@@ -4,8 +4,8 @@
 //! to a limit, so that a long kernel needs bounded memory; the recording states from which cycle events are
 //! missing.
 
-use crate::memory::{Reply, Request, RequestKind, Token};
-use crate::stats::Stall;
+use crate::memory::{Reply, Request, RequestKind, Served, Token};
+use crate::stats::{Sampler, Stall};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -26,11 +26,29 @@ pub struct ViewOptions {
     pub most_records: usize,
     /// Cycles between two samples of the counters.
     pub interval: Option<u64>,
+    /// Most samples of a launch; when there are more, every second one is dropped and the interval doubles.
+    pub most_samples: usize,
+    /// Whether the SMs record for what each warp waits.
+    pub waits: bool,
+}
+
+impl ViewOptions {
+    /// A sampler of the counters, if they are sampled.
+    pub(crate) fn sampler(&self, start: u64) -> Option<Sampler> {
+        self.interval.map(|interval| Sampler::new(start, interval).with_most(self.most_samples))
+    }
 }
 
 impl Default for ViewOptions {
     fn default() -> ViewOptions {
-        ViewOptions { window: None, sms: 0..usize::MAX, most_records: MOST_RECORDS, interval: None }
+        ViewOptions {
+            window: None,
+            sms: 0..usize::MAX,
+            most_records: MOST_RECORDS,
+            interval: None,
+            most_samples: usize::MAX,
+            waits: false,
+        }
     }
 }
 
@@ -51,6 +69,30 @@ pub struct SlotRun {
     pub end: u64,
     /// Position in [`Recording::insts`] of the issued instruction, if any.
     pub inst: u32,
+}
+
+/// What a warp waits for that does not issue in a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wait {
+    /// It could have issued, but its scheduler chose another warp.
+    NotSelected,
+    /// The cause for which it cannot issue.
+    Cause(Stall),
+    /// A technique stalls it: position in the run, and cause.
+    Held(u8, u8),
+}
+
+/// Consecutive cycles in which a warp waits for the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitRun {
+    /// Warp slot.
+    pub warp_slot: u8,
+    /// What the warp waits for.
+    pub wait: Wait,
+    /// First cycle.
+    pub start: u64,
+    /// One past the last cycle.
+    pub end: u64,
 }
 
 /// Fate of a fetched instruction.
@@ -119,8 +161,16 @@ pub struct RequestRecord {
     pub kind: RequestKind,
     /// Receiver of the reply.
     pub token: Token,
+    /// Number of the L2 slice.
+    pub slice: u16,
+    /// Position in [`Recording::insts`] of the instruction that first needed the sectors, if any.
+    pub inst: u32,
     /// Cycle at which it left the SM.
     pub sent: u64,
+    /// Cycle of its lookup in the slice; known with the reply.
+    pub looked_up: u64,
+    /// Level that served it; known with the reply.
+    pub served: Served,
     /// Cycle of the reply.
     pub answered: u64,
 }
@@ -151,6 +201,8 @@ pub struct Recording {
     pub insts: Vec<InstRecord>,
     /// Requests in order of departure.
     pub requests: Vec<RequestRecord>,
+    /// What warps wait for, by end.
+    pub waits: Vec<WaitRun>,
     /// Blocks by block slot.
     pub blocks: Vec<Stay>,
     /// Warps by warp slot.
@@ -185,6 +237,11 @@ pub(crate) struct Recorder {
     warps: Vec<Option<Stay>>,
     waiting: Vec<Option<Stay>>,
     at_barrier: u64,
+    /// Wait in progress by warp slot, if waits are recorded.
+    open_waits: Option<Box<[Option<WaitRun>; 64]>>,
+    /// Warps that have issued in this cycle, and those that a technique has stalled in it.
+    issued_in: (u64, u64),
+    held_in: (u64, u64),
 }
 
 /// Slots of a scheduler, from `first` on, in some cycles.
@@ -229,11 +286,14 @@ impl Recorder {
             warps: vec![None; 64],
             waiting: vec![None; 64],
             at_barrier: 0,
+            open_waits: options.waits.then(|| Box::new([None; 64])),
+            issued_in: (NEVER, 0),
+            held_in: (NEVER, 0),
         }
     }
 
     fn full(&mut self, now: u64) -> bool {
-        let full = self.out.insts.len() + self.out.slots.len() >= self.most_records;
+        let full = self.out.insts.len() + self.out.slots.len() + self.out.waits.len() >= self.most_records;
         if full {
             self.out.full_at.get_or_insert(now);
         }
@@ -368,6 +428,7 @@ impl Recorder {
     pub(crate) fn issue(&mut self, warp_slot: usize, now: u64) {
         self.issued = self.pop(warp_slot, now);
         self.stepping = self.issued;
+        note(&mut self.issued_in, warp_slot, now);
         if let Some(record) = self.record(self.issued) {
             record.issued = now;
         }
@@ -439,31 +500,79 @@ impl Recorder {
     }
 
     /// Records a request that leaves the SM.
-    pub(crate) fn sent(&mut self, request: &Request, now: u64) {
+    pub(crate) fn sent(&mut self, request: &Request, slice: u16, now: u64) {
         if !self.window.contains(&now) || self.full(now) {
             return;
         }
+        // An early load of a technique has a flight without record, whose place an earlier instruction may have had.
+        let flight = self.flights.get(usize::from(request.flight)).copied();
+        let inst = flight.filter(|inst| {
+            self.out.insts.get(*inst as usize).is_some_and(|record| record.fate == Fate::InFlight)
+        });
         self.unanswered.push(self.out.requests.len() as u32);
         self.out.requests.push(RequestRecord {
             line: request.line,
             sectors: request.sectors,
             kind: request.kind,
             token: request.token,
+            slice,
+            inst: inst.unwrap_or(NONE),
             sent: now,
+            looked_up: NEVER,
+            served: request.served,
             answered: NEVER,
         });
     }
 
     /// Records a reply.
     pub(crate) fn answered(&mut self, reply: &Reply, now: u64) {
-        let requests = &self.out.requests;
-        let matches = |position: &u32| {
-            let request = &requests[*position as usize];
-            request.token == reply.token && request.line == reply.line && request.sectors & reply.sectors != 0
-        };
-        if let Some(index) = self.unanswered.iter().position(matches) {
-            let position = self.unanswered.remove(index);
-            self.out.requests[position as usize].answered = now;
+        let requests = &mut self.out.requests;
+        // At most one request leaves an SM in a cycle.
+        let sent = |position: &u32| requests[*position as usize].sent;
+        if let Ok(index) = self.unanswered.binary_search_by_key(&reply.sent_at, sent) {
+            let request = &mut requests[self.unanswered.remove(index) as usize];
+            request.answered = now;
+            request.looked_up = reply.sent_at + u64::from(reply.looked_up_after);
+            request.served = reply.served;
+        }
+    }
+
+    /// Records that a technique stalls a warp in this cycle.
+    pub(crate) fn stalled(&mut self, warp_slot: usize, now: u64) {
+        note(&mut self.held_in, warp_slot, now);
+    }
+
+    /// Whether the waits of warps are recorded.
+    #[inline]
+    pub(crate) fn records_waits(&self) -> bool {
+        self.open_waits.is_some()
+    }
+
+    /// Warps that have issued in this cycle, and those that a technique has stalled in it.
+    pub(crate) fn issued_and_stalled(&self, now: u64) -> (u64, u64) {
+        let of = |(cycle, warps): (u64, u64)| if cycle == now { warps } else { 0 };
+        (of(self.issued_in), of(self.held_in))
+    }
+
+    /// Records what a warp waits for in some cycles.
+    pub(crate) fn waits(&mut self, warp_slot: usize, wait: Wait, now: u64, cycles: u64) {
+        let Some(open) = &mut self.open_waits else { return };
+        let end = now + cycles;
+        match &mut open[warp_slot] {
+            Some(run) if run.wait == wait && run.end == now => run.end = end,
+            run => {
+                let ended = run.replace(WaitRun { warp_slot: warp_slot as u8, wait, start: now, end });
+                self.close_wait(ended);
+            }
+        }
+    }
+
+    fn close_wait(&mut self, ended: Option<WaitRun>) {
+        let Some(run) = ended else { return };
+        if let Some((start, end)) = self.clip(run.start, run.end)
+            && !self.full(start)
+        {
+            self.out.waits.push(WaitRun { start, end, ..run });
         }
     }
 
@@ -534,10 +643,20 @@ impl Recorder {
             self.close_slot(open.map(|run| SlotRun { end: run.end.min(end), ..run }));
         }
         for place in 0..64 {
+            let open = self.open_waits.as_mut().and_then(|open| open[place].take());
+            self.close_wait(open);
             self.warp_ends(place, end);
             self.block_ends(place, end);
         }
         self.barriers(0, end);
         self.out
     }
+}
+
+/// Adds a warp slot to those of a cycle.
+fn note((cycle, warps): &mut (u64, u64), warp_slot: usize, now: u64) {
+    if *cycle != now {
+        (*cycle, *warps) = (now, 0);
+    }
+    *warps |= 1 << warp_slot;
 }

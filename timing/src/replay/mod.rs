@@ -277,6 +277,7 @@ impl Replay {
             let (kernel, registers) = (launch.kernel.as_str(), launch.registers_per_thread);
             if registers > most && !named.contains(&kernel) {
                 named.push(kernel);
+                let kernel = warplab_host::symbols::signature(kernel);
                 warnings.push(format!(
                     "{kernel} has {registers} registers per thread, at most {most} on {}; all are counted, where a \
                      compiler for this GPU would spill",

@@ -3,6 +3,7 @@
 use regex::Regex;
 use trace_format::reader::Trace;
 use warplab_host::numbers::range;
+use warplab_host::symbols;
 
 /// A choice among the launches of a trace; the default is all of them.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +16,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Reads `--kernels` (a regular expression) and `--launches` (such as `3-10,12,20-`).
+    /// Reads `--kernels` (a regular expression, for the names of the object file or the readable ones) and `--launches` (such as `3-10,12,20-`).
     ///
     /// # Errors
     /// A flag is invalid; the error names it and the reason.
@@ -47,7 +48,7 @@ impl Selection {
         }
         let chosen = |(position, name): &(usize, &&str)| {
             let number = *position as u64;
-            self.kernels.as_ref().is_none_or(|r| r.is_match(name))
+            self.kernels.as_ref().is_none_or(|r| r.is_match(name) || r.is_match(&symbols::signature(name)))
                 && (self.launches.is_empty()
                     || self.launches.iter().any(|(a, b)| (*a..=*b).contains(&number)))
         };
@@ -76,7 +77,7 @@ fn listing(names: &[&str]) -> String {
     let mut text = "the trace holds".to_owned();
     for (first, last) in runs.iter().take(SHOWN) {
         let number = if first == last { first.to_string() } else { format!("{first}-{last}") };
-        text += &format!("\n  {number}: {}", names[*first]);
+        text += &format!("\n  {number}: {}", symbols::both(names[*first]));
     }
     if runs.len() > SHOWN {
         text += &format!("\n  … and so on up to {}", names.len() - 1);
@@ -96,6 +97,11 @@ mod tests {
             assert!(parse(nonsense).expect_err("nonsense").starts_with("--launches"), "{nonsense}");
         }
         assert!(Selection::parse(Some("("), None).expect_err("no expression").starts_with("--kernels ("));
+    }
+
+    #[test]
+    fn listings_show_names_that_can_be_read_and_copied() {
+        assert_eq!(listing(&["_Z4stepPf"]), "the trace holds\n  0: step(float*) [_Z4stepPf]");
     }
 
     #[test]

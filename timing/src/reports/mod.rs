@@ -8,6 +8,7 @@ mod combinations;
 mod contents;
 pub mod cycles;
 pub mod energy;
+mod findings;
 mod measure;
 mod method;
 mod ran;
@@ -54,6 +55,7 @@ pub fn report(contents: &Contents<'_>) -> Report {
         .fact("Hash of its values", config_hash(&lab.config))
         .fact("Energy table", &lab.energy.name)
         .fact("Variants", variants.join(", "))
+        .section(findings::section(lab, workloads, results))
         .section(ran::section(&contents.lab.config, workloads, contents.left_out))
         .section(cycles::section(lab, workloads));
     let warnings = workloads.iter().flat_map(|workload| {

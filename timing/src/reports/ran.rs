@@ -6,6 +6,7 @@ use crate::config::GpuConfig;
 use crate::replay::LaunchStats;
 use crate::stats::Stats;
 use report::{Cell, Column, Format, Kpi, Section, Table};
+use warplab_host::symbols::Shortened;
 
 pub(super) fn section(config: &GpuConfig, workloads: &[Workload], left_out: &[(String, String)]) -> Section {
     let count = |of: fn(&Workload) -> u64| workloads.iter().map(of).sum::<u64>() as f64;
@@ -20,16 +21,19 @@ pub(super) fn section(config: &GpuConfig, workloads: &[Workload], left_out: &[(S
         }),
     ];
     let mut section = Section::new("What ran").kpis(kpis).table(kernels(workloads));
-    for (trace, why) in left_out {
-        let text = format!("{trace} is left out: {why}");
-        section = section.callout(report::Callout::warning(text));
-    }
+    let mut cautions: Vec<String> = left_out
+        .iter()
+        .map(|(trace, why)| format!("{trace} is left out: {}.", why.trim_end_matches('.')))
+        .collect();
     for workload in workloads {
         let remarks = [workload.trace.incomplete().map(str::to_owned), workload.trace.partial()];
         let remarks = remarks.into_iter().flatten();
         for why in remarks.chain(workload.replays[0].register_warnings(config)) {
-            section = section.callout(report::Callout::warning(format!("{}: {why}", workload.label)));
+            cautions.push(format!("{}: {}.", workload.label, why.trim_end_matches('.')));
         }
+    }
+    if !cautions.is_empty() {
+        section = section.callout(report::Callout::warning(cautions.join(" ")));
     }
     section
 }
@@ -53,9 +57,11 @@ fn kernels(workloads: &[Workload]) -> Table {
         "One row per kernel and block shape. Everything on this page follows from these recorded executions.",
     );
     let mut all = Stats::default();
+    let all_launches = workloads.iter().flat_map(|workload| &workload.replays[0].launches);
+    let names = Shortened::of(all_launches.map(|launch| launch.kernel.as_str()));
     for workload in workloads {
         for launches in groups(workload) {
-            table.push(row(workload, &launches));
+            table.push(row(workload, &launches, &names));
         }
         all.merge(workload.plain());
     }
@@ -82,14 +88,14 @@ fn groups(workload: &Workload) -> Vec<Vec<&LaunchStats>> {
     groups
 }
 
-fn row(workload: &Workload, launches: &[&LaunchStats]) -> [Cell; 12] {
+fn row(workload: &Workload, launches: &[&LaunchStats], names: &Shortened) -> [Cell; 12] {
     let mut stats = Stats::default();
     launches.iter().for_each(|launch| stats.merge(&launch.stats));
     let (first, c) = (launches[0], &stats.counters);
     let block = workload.trace.launches()[first.launch].geometry.block;
     report::cells![
         &workload.label,
-        &first.kernel,
+        Cell::name(&first.kernel, names.get(&first.kernel)),
         launches.len(),
         block_shape(block),
         launches.iter().map(|launch| launch.blocks).sum::<u64>(),

@@ -8,9 +8,10 @@
 use super::measure::Workload;
 use super::waits::{Spot, Waits};
 use super::words::ratio;
-use report::{Callout, Column, Format, Section, SourceListing, Table};
+use report::{Callout, Cell, Column, Format, Section, SourceListing, Table};
 use std::collections::HashMap;
 use trace_format::isa::{MachineKernel, Position};
+use warplab_host::symbols::{Shortened, signature};
 
 /// Number of lines in the table of hot spots.
 const WORST: usize = 20;
@@ -58,7 +59,7 @@ pub(super) fn section(workloads: &[Workload]) -> Section {
     }
     for (workload, waits) in &kernels {
         let kernel = workload.trace.kernel(waits.kernel);
-        let summary = format!("{}: {}", workload.label, kernel.name);
+        let summary = format!("{}: {}", workload.label, signature(&kernel.name));
         section = section.details(summary, |d| d.source(listing(workload, kernel, waits)));
     }
     if left_out > 0 {
@@ -113,10 +114,11 @@ fn worst(hot: &[Hot<'_>]) -> Table {
             "The worst {} of all traces; shares are of their own trace's warp cycles.",
             WORST.min(hot.len())
         ));
+    let names = Shortened::of(hot.iter().map(|one| one.kernel.name.as_str()));
     for one in hot.iter().take(WORST) {
         table.push(report::cells![
             &one.workload.label,
-            &one.kernel.name,
+            Cell::name(&one.kernel.name, names.get(&one.kernel.name)),
             one.line.is_known().then_some(one.line.line),
             one.kernel.file(one.line).map(|file| file.language.to_string()),
             text_of(one.kernel, one.line),
@@ -139,7 +141,7 @@ fn listing(workload: &Workload, kernel: &MachineKernel, waits: &Waits) -> Source
     let (file, language) = kernel.code_file().map_or((String::new(), String::new()), |file| {
         (file.name.rsplit('/').next().unwrap_or_default().to_owned(), file.language.to_string())
     });
-    let mut listing = SourceListing::new(format!("{} ({})", kernel.name, workload.label))
+    let mut listing = SourceListing::new(format!("{} ({})", signature(&kernel.name), workload.label))
         .id(format!("source-{}-{}", workload.label, kernel.name))
         .caption(format!(
             "`{file}` ({language}): the lines that machine instructions came from. Shares are of this kernel's warp cycles."

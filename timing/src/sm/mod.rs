@@ -310,6 +310,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Attributes cycles in which nothing happens.
     fn idle(&mut self, cycles: u64) {
         self.count_residency(cycles);
+        self.observe_waits(cycles);
         if self.load_store.is_refused() {
             self.stats.counters.l1_stall_cycles += cycles;
         }

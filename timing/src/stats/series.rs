@@ -19,7 +19,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    fn merge(&mut self, other: &Sample) {
+    /// Adds another part's sums, or those of the next interval.
+    pub(crate) fn merge(&mut self, other: &Sample) {
         self.counters.merge(&other.counters);
         self.stalls.merge(&other.stalls);
         self.techniques.resize(self.techniques.len().max(other.techniques.len()), 0);
@@ -41,6 +42,7 @@ impl Sample {
 pub struct Sampler {
     interval: u64,
     next: u64,
+    most: usize,
     samples: Vec<Sample>,
 }
 
@@ -48,7 +50,27 @@ impl Sampler {
     /// A sampler whose first sample is due an interval after `start`.
     #[must_use]
     pub fn new(start: u64, interval: u64) -> Sampler {
-        Sampler { interval, next: start + interval, samples: Vec::new() }
+        Sampler { interval, next: start + interval, most: usize::MAX, samples: Vec::new() }
+    }
+
+    /// A sampler that takes at most a number of samples: when it has as many, it drops every second one and doubles its
+    /// interval. All parts of a GPU do so at the same cycles.
+    #[must_use]
+    pub fn with_most(self, most: usize) -> Sampler {
+        // An even number, so that the last sample stays.
+        Sampler { most: most.max(2) & !1, ..self }
+    }
+
+    /// Drops samples until they are an interval apart.
+    fn thin_to(&mut self, interval: u64) {
+        while self.interval < interval {
+            let mut place = 0;
+            self.samples.retain(|_| {
+                place += 1;
+                place % 2 == 0
+            });
+            self.interval *= 2;
+        }
     }
 
     /// Cycle before which the next sample is due.
@@ -63,6 +85,9 @@ impl Sampler {
     pub fn sample(&mut self, now: u64, sums: impl Fn() -> Sample) {
         while now >= self.next {
             self.samples.push(sums());
+            if self.samples.len() == self.most {
+                self.thin_to(self.interval * 2);
+            }
             self.next += self.interval;
         }
     }
@@ -80,7 +105,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Sums the samples of all parts of the GPU; each part comes with its final sums.
+    /// Sums the samples of all parts of the GPU, at the longest of their intervals; each part comes with its final sums.
     #[must_use]
     pub fn of(
         interval: u64,
@@ -88,8 +113,11 @@ impl Series {
         launch_cycles: u64,
         slots: u64,
         config: &GpuConfig,
-        parts: Vec<(Sampler, Sample)>,
+        mut parts: Vec<(Sampler, Sample)>,
     ) -> Series {
+        // Parts that slept to the end have not doubled their intervals as often.
+        let interval = parts.iter().map(|(sampler, _)| sampler.interval).fold(interval, u64::max);
+        parts.iter_mut().for_each(|(sampler, _)| sampler.thin_to(interval));
         let count = cycles.div_ceil(interval).max(1) as usize;
         let mut sums = vec![Sample::default(); count];
         for (sampler, last) in parts {

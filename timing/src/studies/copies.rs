@@ -1,7 +1,7 @@
 //! Study `copies`: registers that hold a value which another register of the block holds at the same time, which one physical
 //! register could hold for both (beyond the papers: what LARF does for loaded vectors, by value and for all results).
 
-use super::define::{Figure, Marks, Mean, Share, Study, counters};
+use super::define::{Figure, Headline, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::sample::Seen;
 use super::setting::{At, Setting};
@@ -57,6 +57,10 @@ pub(crate) const STUDY: Study = Study {
     course: None,
     mean: Mean::Arithmetic,
     worst_by: 1,
+    headline: Headline::share(
+        1,
+        "of the registers that hold a value hold a copy of that of an older register of the block",
+    ),
     note: |counts| {
         (counts[LEVEL] > 0).then(|| {
             format!("copies is estimated from one in {} values in the largest block.", 1u64 << counts[LEVEL])

@@ -5,7 +5,7 @@
 
 mod memory;
 
-use super::define::{Figure, Marks, Mean, Share, Study, counters};
+use super::define::{Figure, Headline, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::sample::Seen;
 use super::setting::{At, Setting};
@@ -65,6 +65,7 @@ pub(crate) const STUDY: Study = Study {
     course: None,
     mean: Mean::Arithmetic,
     worst_by: 0,
+    headline: Headline::share(0, "of the register values are never read"),
     note: |_| None,
 };
 

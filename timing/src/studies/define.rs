@@ -29,8 +29,33 @@ pub struct Study {
     pub mean: Mean,
     /// Position of the share that `--top` sorts by.
     pub worst_by: usize,
+    /// The one number of the study, for the findings of a report; none if it has no such number of its own.
+    pub headline: Option<Headline>,
     /// Note on a trace's sums for readers: estimates, limits that were reached.
     pub note: fn(&[u64]) -> Option<String>,
+}
+
+/// The share that says how large an opportunity is, in words.
+#[derive(Clone, Copy, Debug)]
+pub struct Headline {
+    /// Position of the share, which is in percent.
+    pub share: usize,
+    /// Whether the opportunity is what the share leaves to 100 %.
+    pub rest: bool,
+    /// What follows the number: "of the register values are never read".
+    pub phrase: &'static str,
+}
+
+impl Headline {
+    /// The opportunity is a share.
+    pub const fn share(share: usize, phrase: &'static str) -> Option<Headline> {
+        Some(Headline { share, rest: false, phrase })
+    }
+
+    /// The opportunity is what a share leaves to 100 %.
+    pub const fn rest_of(share: usize, phrase: &'static str) -> Option<Headline> {
+        Some(Headline { share, rest: true, phrase })
+    }
 }
 
 /// A count that is kept for every instruction of a kernel.

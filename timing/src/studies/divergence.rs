@@ -1,7 +1,7 @@
 //! Study `divergence`: active lanes, divergent branches, and redundancy in instructions that only some lanes
 //! execute.
 
-use super::define::{Figure, Marks, Mean, Share, Study, counters};
+use super::define::{Figure, Headline, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::lanes::shape_in;
 use super::sample::Seen;
@@ -88,6 +88,7 @@ pub(crate) const STUDY: Study = Study {
     course: None,
     mean: Mean::Arithmetic,
     worst_by: 3,
+    headline: Headline::share(3, "of the warp instructions do not take effect in every launched lane"),
     note: |_| None,
 };
 

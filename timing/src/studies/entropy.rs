@@ -1,7 +1,7 @@
 //! Study `entropy`: bits of information in an instruction's results, compared with the 32 bits per lane that
 //! a register stores and with simple encodings.
 
-use super::define::{Figure, Marks, Mean, Share, Study, counters};
+use super::define::{Figure, Headline, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::open_map::OpenMap;
 use super::sample::Seen;
@@ -57,6 +57,10 @@ pub(crate) const STUDY: Study = Study {
     course: None,
     mean: Mean::Arithmetic,
     worst_by: 4,
+    headline: Headline::rest_of(
+        4,
+        "of the bits that register values are stored in would be restored by sign extension of whole registers",
+    ),
     note: |counts| {
         (counts[SAMPLED] < counts[VALUES]).then(|| {
             let share = 100.0 * counts[SAMPLED] as f64 / counts[VALUES] as f64;

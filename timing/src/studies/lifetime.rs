@@ -1,7 +1,7 @@
 //! Study `lifetime`: how often the values of registers are read, and how soon after they are written
 //! (register file cache, Figure 2).
 
-use super::define::{Figure, Marks, Mean, Share, Study, counters};
+use super::define::{Figure, Headline, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::sample::Seen;
 use super::setting::{At, Setting};
@@ -78,6 +78,7 @@ pub(crate) const STUDY: Study = Study {
     course: None,
     mean: Mean::Arithmetic,
     worst_by: 8,
+    headline: Headline::share(8, "of the register values are read once, within three instructions"),
     note: |_| None,
 };
 

@@ -1,7 +1,7 @@
 //! Study `liveness`: how many of the registers that a kernel allocates hold values that are still needed (RegMutex,
 //! Figure 4.1; LARF, Figure 5.10).
 
-use super::define::{Course, Figure, Marks, Mean, Share, Study, counters};
+use super::define::{Course, Figure, Headline, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::sample::Seen;
 use super::setting::{At, Setting};
@@ -61,6 +61,10 @@ pub(crate) const STUDY: Study = Study {
     }),
     mean: Mean::Arithmetic,
     worst_by: 2,
+    headline: Headline::rest_of(
+        2,
+        "of the registers that a kernel allocates hold, on average over its instructions, no value that is still read",
+    ),
     note: |_| None,
 };
 

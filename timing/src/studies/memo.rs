@@ -1,7 +1,7 @@
 //! Study `memo`: instructions that have been executed before on the same operands, in the same block, the
 //! same launch or an earlier launch of the kernel; a table of results could supply them.
 
-use super::define::{Figure, Marks, Mean, Share, Study, counters};
+use super::define::{Figure, Headline, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::sample::{MAX_KEPT, Seen};
 use super::setting::{At, Setting};
@@ -64,6 +64,10 @@ pub(crate) const STUDY: Study = Study {
     course: None,
     mean: Mean::Arithmetic,
     worst_by: 2,
+    headline: Headline::share(
+        2,
+        "of the warp instructions repeat an execution on the same operands in their launch",
+    ),
     note: |counts| {
         (counts[LEVEL] > 0).then(|| {
             format!(

@@ -102,6 +102,7 @@ pub(crate) const STUDY: Study = Study {
     course: None,
     mean: Mean::Arithmetic,
     worst_by: 0,
+    headline: None,
     note: |counts| {
         let one_in = 1u64 << counts[LEVEL];
         (counts[LEVEL] > 0)

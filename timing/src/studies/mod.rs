@@ -40,7 +40,7 @@ pub(crate) mod uniform;
 pub(crate) mod values;
 pub(crate) mod width;
 
-pub use define::{Counter, Course, Figure, Join, Marks, Mean, Share, Shown, Study};
+pub use define::{Counter, Course, Figure, Headline, Join, Marks, Mean, Share, Shown, Study};
 pub use driver::Outcome;
 pub use error::StudyError;
 pub use options::{By, Options, Progress};

@@ -12,7 +12,7 @@ mod charts;
 use super::define::{Marks, Shown, Study};
 use super::options::{By, Options};
 use super::rows::{KernelCounts, traces};
-use cells::{Sum, column, data_cells, data_columns, mean, shown};
+use cells::{Sum, column, data_cells, data_columns, mean, shown, shown_names};
 use report::{Cell, Chart, Column, SourceListing, Table};
 use serde_json::{Map, Value, json};
 
@@ -35,7 +35,20 @@ pub struct StudyResult {
     pub notes: Vec<String>,
     /// Machine-readable tables with their JSON keys; the first is the CSV.
     pub data: Vec<(&'static str, Table)>,
+    /// The one number of the study, if it has one.
+    pub headline: Option<Opportunity>,
     definitions: Value,
+}
+
+/// How large an opportunity is.
+#[derive(Clone, Debug)]
+pub struct Opportunity {
+    /// What follows the number: "of the register values are never read".
+    pub phrase: &'static str,
+    /// Mean over the traces, 0 to 1.
+    pub mean: f64,
+    /// By trace.
+    pub traces: Vec<(String, f64)>,
 }
 
 /// The result of a study from the counts of its row of the registry.
@@ -63,6 +76,7 @@ pub(super) fn result(
             ("traces", data_of_traces(study, &sums)),
             ("means", means(study, &sums, &groups)),
         ],
+        headline: opportunity(study, &sums),
         definitions: definitions(study),
     };
     if study.course.is_some() {
@@ -81,7 +95,35 @@ pub(super) fn result(
     result
 }
 
+/// The number of a study's headline; none where nothing was counted.
+fn opportunity(study: &Study, sums: &[Sum<'_>]) -> Option<Opportunity> {
+    let headline = study.headline?;
+    let share = study.shares.get(headline.share)?;
+    let of = |value: f64| if headline.rest { 1.0 - value } else { value };
+    let traces: Vec<(String, f64)> =
+        sums.iter().map(|(trace, sum)| ((*trace).to_owned(), of(share.value(sum)))).collect();
+    let mean = of(mean(study, share, sums));
+    mean.is_finite().then_some(Opportunity { phrase: headline.phrase, mean, traces })
+}
+
 impl StudyResult {
+    /// The result of a study that has counted nothing.
+    #[cfg(test)]
+    pub(crate) fn empty(study: &'static str) -> StudyResult {
+        StudyResult {
+            study,
+            summary: "",
+            paper: "",
+            tables: Vec::new(),
+            charts: Vec::new(),
+            listings: Vec::new(),
+            notes: Vec::new(),
+            data: Vec::new(),
+            headline: None,
+            definitions: Value::Null,
+        }
+    }
+
     /// Aligned text for a terminal: every table, then the notes.
     #[must_use]
     pub fn to_text(&self) -> String {
@@ -153,9 +195,11 @@ fn kernels(study: &Study, number: usize, rows: &[KernelCounts]) -> Table {
     ];
     let mut table =
         Table::new(format!("{} by kernel", study.name), columns.into_iter().chain(data_columns(study)));
+    let shown = shown_names(rows);
     for row in rows {
         let (block, dimensions) = (row.block_text(), row.dimensions());
-        let head = report::cells![&row.trace, &row.kernel.name, block, dimensions, row.launches, row.blocks];
+        let name = Cell::name(&row.kernel.name, shown.get(&row.kernel.name));
+        let head = report::cells![&row.trace, name, block, dimensions, row.launches, row.blocks];
         table.push(head.into_iter().chain(data_cells(study, &study.sum(row.counts(number)))));
     }
     table
@@ -179,9 +223,11 @@ fn course(study: &Study, number: usize, rows: &[KernelCounts]) -> Table {
         Column::percent("y", 2).help(study.course.map_or("", |course| course.y)),
     ];
     let mut table = Table::new(format!("{} over the course of a warp", study.name), columns);
+    let shown = shown_names(rows);
     for row in rows {
         for &(x, y) in &row.course[number] {
-            table.push(report::cells![&row.trace, &row.kernel.name, x, y]);
+            let name = Cell::name(&row.kernel.name, shown.get(&row.kernel.name));
+            table.push(report::cells![&row.trace, name, x, y]);
         }
     }
     table
@@ -236,7 +282,7 @@ fn records(table: &Table) -> Value {
 
 fn value(cell: &Cell) -> Value {
     match cell {
-        Cell::Text(text) => json!(text),
+        Cell::Text(text) | Cell::Name { raw: text, .. } => json!(text),
         Cell::Integer(number) => u64::try_from(*number).map_or_else(|_| json!(*number as f64), |n| json!(n)),
         Cell::Number(number) => json!(number),
         Cell::Missing => Value::Null,

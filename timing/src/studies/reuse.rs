@@ -1,7 +1,7 @@
 //! Study `reuse`: distances between accesses to a register within a warp, and the register file's reads and
 //! writes that a window of instructions could bypass (BOW, Figures 3.3, 3.7 and 3.8).
 
-use super::define::{Figure, Marks, Mean, Share, Study, counters};
+use super::define::{Figure, Headline, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::sample::Seen;
 use super::setting::{At, Setting};
@@ -207,6 +207,10 @@ pub(crate) const STUDY: Study = Study {
     course: None,
     mean: Mean::Arithmetic,
     worst_by: 1,
+    headline: Headline::share(
+        1,
+        "of the register reads come less than three instructions after the last access to the register",
+    ),
     note: |_| None,
 };
 

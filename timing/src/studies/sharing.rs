@@ -5,7 +5,7 @@
 
 mod table;
 
-use super::define::{Figure, Marks, Mean, Share, Study, counters};
+use super::define::{Figure, Headline, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::memory::global_lanes;
 use super::sample::Seen;
@@ -96,6 +96,10 @@ pub(crate) const STUDY: Study = Study {
     course: None,
     mean: Mean::Arithmetic,
     worst_by: 3,
+    headline: Headline::share(
+        3,
+        "of the loads from global memory ask for a vector that a table of 400 entries holds",
+    ),
     note: |_| None,
 };
 

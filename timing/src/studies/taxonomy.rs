@@ -42,5 +42,6 @@ pub(crate) const STUDY: Study = Study {
     }],
     mean: Mean::Arithmetic,
     worst_by: 3,
+    headline: None,
     ..redundancy::STUDY
 };

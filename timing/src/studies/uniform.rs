@@ -1,7 +1,7 @@
 //! Study `uniform`: redundant scalar operations, because every lane of a warp does the same, or because
 //! another warp has just done the same for all of its lanes (UV, Figure 2).
 
-use super::define::{Figure, Marks, Mean, Share, Study, counters};
+use super::define::{Figure, Headline, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::sample::{Map, Seen};
 use super::setting::{At, Setting};
@@ -86,6 +86,7 @@ pub(crate) const STUDY: Study = Study {
     course: None,
     mean: Mean::Geometric,
     worst_by: 0,
+    headline: Headline::share(0, "of the scalar operations repeat that of another lane of their warp"),
     note: |_| None,
 };
 

@@ -1,7 +1,7 @@
 //! Study `width`: bytes that register values need, and how often operands of one instruction would fit into
 //! one physical register (CORF, Figures 2.2, 2.3, 2.4 and 2.6).
 
-use super::define::{Figure, Marks, Mean, Share, Study, counters};
+use super::define::{Figure, Headline, Marks, Mean, Share, Study, counters};
 use super::driver::{Fold, Outcome, add_counts};
 use super::sample::Seen;
 use super::setting::{At, Setting};
@@ -101,6 +101,7 @@ pub(crate) const STUDY: Study = Study {
     course: None,
     mean: Mean::Arithmetic,
     worst_by: 5,
+    headline: Headline::share(5, "of the bytes that register reads move would be restored by sign extension"),
     note: |_| None,
 };
 

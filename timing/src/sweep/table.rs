@@ -41,7 +41,8 @@ pub fn table(plan: &Plan, results: &Results, metrics: Option<&Regex>) -> Table {
             let plain = baseline.and_then(|outcome| outcome.launches.get(at));
             for (metric, value) in chosen(&launch.numbers, metrics) {
                 let plain = plain.and_then(|launch| launch.numbers.get(metric)).copied();
-                let (kernel, number) = (Cell::from(&launch.kernel), Cell::from(launch.launch));
+                let kernel = Cell::name(&launch.kernel, warplab_host::symbols::signature(&launch.kernel));
+                let number = Cell::from(launch.launch);
                 row(
                     kernel,
                     number,

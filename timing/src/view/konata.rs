@@ -4,24 +4,58 @@
 //! waiting for a unit, `X` executing or `M` in the load/store unit and memory, `Wb` writeback. Control
 //! instructions have `X` in the cycle of their issue. Fetched and discarded instructions are flushed. A
 //! thread of the log is a warp slot.
+//!
+//! Lane 1 lies over these stages. It shows for what the warp waits while the instruction is its next one: the cause of a
+//! stall (`memory_dependency`; `bow:window_full` for that of a technique), or `not_selected` if the warp could have issued
+//! and its scheduler chose another one.
 
-use crate::observe::record::{Fate, InstRecord, NEVER, Origin};
+use super::Counted;
+use crate::observe::record::{Fate, InstRecord, NEVER, Origin, Recording, Wait, WaitRun};
 use crate::provenance::KEY;
 use crate::replay::Replay;
+use crate::stats::{Stall, TechniqueStats};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::io::{self, Write};
 use trace_format::isa::{MachineKernel, Pc};
 use trace_format::reader::Trace;
+use warplab_host::symbols::signature;
 
 /// Content of a log line, in the order of the lines of one cycle and instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Line {
     Begin,
+    /// End of a wait, by its name's position.
+    WaitEnd(u16),
     Stage(&'static str),
+    /// Start of a wait.
+    Wait(u16),
     /// The instruction waited for another instruction's result.
     Woken(u32),
     End(bool),
+}
+
+/// What a log contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// Instructions.
+    pub instructions: usize,
+    /// Waits on lane 1.
+    pub waits: usize,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl fmt::Display for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Contents { instructions, waits, bytes } = self;
+        write!(
+            f,
+            "{instructions} instructions, {waits} waits with their causes on lane 1, {}",
+            super::size(*bytes)
+        )
+    }
 }
 
 /// An instruction with its kernel and SM.
@@ -29,27 +63,48 @@ struct Shown<'a> {
     record: &'a InstRecord,
     kernel: &'a MachineKernel,
     sm: usize,
+    /// Positions of its recording and within it.
+    at: (usize, usize),
 }
 
 /// Writes the instructions recorded by observed SMs, and what produced them in a comment after the first
-/// line. Returns the number of instructions.
+/// line. Returns what was written.
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn write(mut out: impl Write, trace: &Trace, replay: &Replay, produced_by: &Value) -> io::Result<usize> {
-    let mut rows = Vec::new();
+pub fn write(out: impl Write, trace: &Trace, replay: &Replay, produced_by: &Value) -> io::Result<Contents> {
+    let mut out = Counted::new(out);
+    let (mut rows, mut recordings) = (Vec::new(), Vec::new());
     for launch in &replay.launches {
         let kernel = trace.kernel(launch.kernel_index);
         for recording in &launch.recordings {
-            rows.extend(recording.insts.iter().map(|record| Shown { record, kernel, sm: recording.sm }));
+            let insts = recording.insts.iter().enumerate();
+            let place = recordings.len();
+            rows.extend(insts.map(|(index, record)| Shown {
+                record,
+                kernel,
+                sm: recording.sm,
+                at: (place, index),
+            }));
+            recordings.push(recording);
         }
     }
     rows.sort_by_key(|row| (row.record.fetched, row.sm));
+    let mut ids: Vec<Vec<u32>> = recordings.iter().map(|recording| vec![0; recording.insts.len()]).collect();
+    for (id, Shown { at: (place, index), .. }) in rows.iter().enumerate() {
+        ids[*place][*index] = id as u32;
+    }
     let mut lines: Vec<(u64, u32, Line)> = Vec::new();
     for (id, row) in rows.iter().enumerate() {
         row_lines(row, id as u32, &mut lines);
     }
     wake_ups(&rows, &mut lines);
+    let techniques = &replay.total.techniques;
+    let mut waits = Waits { techniques, lines: &mut lines, names: Vec::new(), count: 0 };
+    for (recording, ids) in recordings.iter().zip(&ids) {
+        waits.of(recording, ids);
+    }
+    let Waits { names, count: waits, .. } = waits;
     lines.sort_unstable();
     // Viewers pass over lines of commands that they do not know.
     write!(out, "Kanata\t0004\n# {KEY} {produced_by}\n")?;
@@ -64,6 +119,8 @@ pub fn write(mut out: impl Write, trace: &Trace, replay: &Replay, produced_by: &
         match line {
             Line::Begin => begin(&mut out, id, &rows[id as usize])?,
             Line::Stage(name) => writeln!(out, "S\t{id}\t0\t{name}")?,
+            Line::Wait(name) => writeln!(out, "S\t{id}\t1\t{}", names[usize::from(name)])?,
+            Line::WaitEnd(name) => writeln!(out, "E\t{id}\t1\t{}", names[usize::from(name)])?,
             Line::Woken(producer) => writeln!(out, "W\t{id}\t{producer}\t0")?,
             Line::End(flushed) => {
                 writeln!(out, "R\t{id}\t{retired}\t{}", u8::from(flushed))?;
@@ -72,7 +129,7 @@ pub fn write(mut out: impl Write, trace: &Trace, replay: &Replay, produced_by: &
         }
     }
     out.flush()?;
-    Ok(rows.len())
+    Ok(Contents { instructions: rows.len(), waits, bytes: out.bytes })
 }
 
 fn begin(out: &mut impl Write, id: u32, row: &Shown<'_>) -> io::Result<()> {
@@ -83,7 +140,11 @@ fn begin(out: &mut impl Write, id: u32, row: &Shown<'_>) -> io::Result<()> {
     writeln!(out, "L\t{id}\t0\tSM {} w{:02} {}: {text}", row.sm, record.warp_slot, Pc(record.pc))?;
     let (block, warp, lanes) = (record.block, record.warp, record.exec);
     let places = super::places(row.kernel, record).map_or(String::new(), |places| format!(", {places}"));
-    writeln!(out, "L\t{id}\t1\t{}, block {block}, warp {warp}, lanes {lanes:#010x}{places}", row.kernel.name)
+    writeln!(
+        out,
+        "L\t{id}\t1\t{}, block {block}, warp {warp}, lanes {lanes:#010x}{places}",
+        signature(&row.kernel.name)
+    )
 }
 
 /// The stages of an instruction, and its end.
@@ -153,5 +214,59 @@ fn wake_ups(rows: &[Shown<'_>], lines: &mut Vec<(u64, u32, Line)>) {
             }
         }
         writers.extend(inst.dst_regs().map(|reg| (reg.0, id as u32)));
+    }
+}
+
+/// Lane 1, as it is made.
+struct Waits<'a> {
+    techniques: &'a [TechniqueStats],
+    lines: &'a mut Vec<(u64, u32, Line)>,
+    names: Vec<String>,
+    count: usize,
+}
+
+impl Waits<'_> {
+    /// Divides the waits of an SM's warps among the instructions that were next; `ids` has the rows of its instructions.
+    fn of(&mut self, recording: &Recording, ids: &[u32]) {
+        let mut by_warp: Vec<VecDeque<&WaitRun>> = vec![VecDeque::new(); 64];
+        recording.waits.iter().for_each(|run| by_warp[usize::from(run.warp_slot)].push_back(run));
+        let mut left = [0; 64];
+        // Instructions leave an I-buffer in the order of their records.
+        for (inst, id) in recording.insts.iter().zip(ids) {
+            let warp = usize::from(inst.warp_slot);
+            let leaves = if inst.issued == NEVER { inst.ended } else { inst.issued };
+            let next_from = std::mem::replace(&mut left[warp], leaves).max(inst.fetched);
+            while let Some(run) = by_warp[warp].front().filter(|run| run.start < leaves) {
+                let (from, to) = (run.start.max(next_from), run.end.min(leaves));
+                if from < to {
+                    let name = self.name(run.wait);
+                    self.lines.push((from, *id, Line::Wait(name)));
+                    self.lines.push((to, *id, Line::WaitEnd(name)));
+                    self.count += 1;
+                }
+                if run.end > leaves {
+                    break;
+                }
+                by_warp[warp].pop_front();
+            }
+        }
+    }
+
+    /// Position of a wait's name.
+    fn name(&mut self, wait: Wait) -> u16 {
+        let own = |by: u8, cause: u8| {
+            let info = self.techniques.get(usize::from(by))?.info;
+            Some(format!("{}:{}", info.name, info.stalls.get(usize::from(cause))?.name))
+        };
+        let name = match wait {
+            Wait::NotSelected => "not_selected".to_owned(),
+            Wait::Cause(cause) => cause.name().to_owned(),
+            Wait::Held(by, cause) => own(by, cause).unwrap_or_else(|| Stall::Technique.name().to_owned()),
+        };
+        let known = self.names.iter().position(|one| *one == name);
+        known.unwrap_or_else(|| {
+            self.names.push(name);
+            self.names.len() - 1
+        }) as u16
     }
 }

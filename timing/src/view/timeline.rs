@@ -1,5 +1,6 @@
 //! Trace-event JSON, which Perfetto and chrome://tracing open: a process per SM, a track per scheduler slot, block
-//! slot and warp slot, requests to memory as asynchronous events, launches by stream.
+//! slot and warp slot, requests to memory as asynchronous events, launches by stream; counter tracks ([`counters`]); the
+//! accesses to L2 with arrows from loads ([`l2`]).
 //!
 //! A cycle of the SM clock is shown as a microsecond, the unit of the format.
 
@@ -7,67 +8,57 @@ use crate::memory::{RequestKind, Token};
 use crate::observe::record::{NEVER, Recording, RequestRecord, SlotRun, Stay};
 use crate::provenance::KEY;
 use crate::replay::{LaunchStats, Replay};
-use crate::stats::{Column, Series, Stall, TechniqueStats};
-use serde::Serialize;
+use crate::stats::{Column, Stall, TechniqueStats};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io::{self, Write};
 use trace_format::isa::MachineKernel;
 use trace_format::reader::Trace;
+
+mod counters;
+mod l2;
+mod writer;
+
+use writer::{Event, Writer, slot_track};
 
 /// First tracks of block slots and of warp slots, after those of scheduler slots.
 const BLOCK_TRACKS: u32 = 100;
 const WARP_TRACKS: u32 = 200;
 
-/// An event of the format.
-#[derive(Serialize)]
-struct Event<'a> {
-    ph: &'a str,
-    pid: u32,
-    tid: u32,
-    ts: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dur: Option<u64>,
-    name: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cat: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<u64>,
-    #[serde(skip_serializing_if = "Value::is_null")]
-    args: Value,
+/// What a timeline contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// Events of the format.
+    pub events: u64,
+    /// Counter tracks.
+    pub counter_tracks: u64,
+    /// Loads with arrows to L2.
+    pub loads: u64,
+    /// Arrows.
+    pub arrows: u64,
+    /// Arrows beyond the limit.
+    pub arrows_left_out: u64,
+    /// Bytes.
+    pub bytes: u64,
 }
 
-struct Writer<W> {
-    out: W,
-    events: u64,
-    requests: u64,
-}
-
-impl<W: Write> Writer<W> {
-    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        self.out.write_all(if self.events == 0 { b"\n" } else { b",\n" })?;
-        self.events += 1;
-        serde_json::to_writer(&mut self.out, event)?;
-        Ok(())
-    }
-
-    fn span(
-        &mut self,
-        (pid, tid): (u32, u32),
-        name: &str,
-        (start, end): (u64, u64),
-        args: Value,
-    ) -> io::Result<()> {
-        let dur = Some(end - start);
-        self.event(&Event { ph: "X", pid, tid, ts: start, dur, name, cat: None, id: None, args })
-    }
-
-    fn name(&mut self, pid: u32, tid: u32, what: &str, args: Value) -> io::Result<()> {
-        self.event(&Event { ph: "M", pid, tid, ts: 0, dur: None, name: what, cat: None, id: None, args })
+impl fmt::Display for Contents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Contents { events, counter_tracks, loads, arrows, .. } = self;
+        write!(
+            f,
+            "{events} events, {counter_tracks} counter tracks, {loads} loads with {arrows} arrows to L2"
+        )?;
+        if self.arrows_left_out > 0 {
+            write!(f, " ({} more arrows left out: choose with --window or --sms)", self.arrows_left_out)?;
+        }
+        write!(f, ", {}", super::size(self.bytes))
     }
 }
 
-/// Writes the recordings of observed SMs, the series if there is one, and what produced them. Returns the number of events.
+/// Writes the recordings of observed SMs, the series if there is one, and what produced them. Returns what was written.
+/// Without columns, the series becomes tracks of rates.
 ///
 /// # Errors
 /// The output cannot be written.
@@ -77,14 +68,12 @@ pub fn write(
     replay: &Replay,
     columns: &[Column],
     produced_by: &Value,
-) -> io::Result<u64> {
-    let mut writer = Writer { out, events: 0, requests: 0 };
+) -> io::Result<Contents> {
+    let mut writer = Writer::new(out);
     let about = json!({ "time": "1 us is 1 cycle of the SM clock", KEY: produced_by });
     write!(writer.out, "{{\"displayTimeUnit\":\"ms\",\"otherData\":{about},\"traceEvents\":[")?;
     launches(&mut writer, replay)?;
-    for (launches, series) in &replay.series {
-        counters(&mut writer, series, replay.launches[launches.start].launched_at, columns)?;
-    }
+    counters::of_gpu(&mut writer, replay, columns)?;
     let mut named = BTreeSet::new();
     for launch in &replay.launches {
         let kernel = trace.kernel(launch.kernel_index);
@@ -98,9 +87,18 @@ pub fn write(
             spans(&mut writer, pid, recording, kernel, &launch.stats.techniques)?;
         }
     }
+    counters::of_sms(&mut writer, replay)?;
+    l2::write(&mut writer, replay)?;
     writer.out.write_all(b"\n]}\n")?;
     writer.out.flush()?;
-    Ok(writer.events)
+    Ok(Contents {
+        events: writer.events,
+        counter_tracks: writer.tracks.len() as u64,
+        loads: writer.loads,
+        arrows: writer.arrows,
+        arrows_left_out: writer.arrows_left_out,
+        bytes: writer.out.bytes,
+    })
 }
 
 /// The launches by stream, as a separate process.
@@ -120,7 +118,7 @@ fn launches<W: Write>(writer: &mut Writer<W>, replay: &Replay) -> io::Result<()>
         let args = launch_args(launch);
         writer.span(
             (0, track(launch.stream)),
-            &launch.kernel,
+            &warplab_host::symbols::signature(&launch.kernel),
             (launch.launched_at, launch.ended_at),
             args,
         )?;
@@ -131,42 +129,11 @@ fn launches<W: Write>(writer: &mut Writer<W>, replay: &Replay) -> io::Result<()>
 fn launch_args(launch: &LaunchStats) -> Value {
     json!({
         "launch": launch.launch,
+        "kernel": launch.kernel,
         "blocks": launch.blocks,
         "threads per block": launch.threads_per_block,
         "blocks per SM": launch.blocks_per_sm,
     })
-}
-
-/// The series as counters of the GPU, each value at the beginning of its interval.
-fn counters<W: Write>(
-    writer: &mut Writer<W>,
-    series: &Series,
-    start: u64,
-    columns: &[Column],
-) -> io::Result<()> {
-    for (index, row) in series.rows.iter().enumerate() {
-        let ts = start + index as u64 * series.interval;
-        for column in columns {
-            let name = column.name();
-            let args = json!({ "value": column.value(row) });
-            writer.event(&Event {
-                ph: "C",
-                pid: 0,
-                tid: 0,
-                ts,
-                dur: None,
-                name: &name,
-                cat: None,
-                id: None,
-                args,
-            })?;
-        }
-    }
-    Ok(())
-}
-
-fn slot_track(run: &SlotRun) -> u32 {
-    1 + u32::from(run.scheduler) * 2 + u32::from(run.slot)
 }
 
 /// Names the tracks that a recording uses.
@@ -279,7 +246,8 @@ fn requests<W: Write>(writer: &mut Writer<W>, pid: u32, requests: &[RequestRecor
             dur: None,
             name,
             cat: Some("memory"),
-            id: Some(writer_id(writer.requests)),
+            id: Some(writer.requests),
+            bp: None,
             args,
         };
         let begin = event("b", request.sent, args);
@@ -290,9 +258,4 @@ fn requests<W: Write>(writer: &mut Writer<W>, pid: u32, requests: &[RequestRecor
         writer.event(&end)?;
     }
     Ok(())
-}
-
-/// Names of asynchronous events are numbers from 1 on.
-const fn writer_id(count: u64) -> u64 {
-    count
 }

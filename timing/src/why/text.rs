@@ -42,7 +42,7 @@ pub fn render(diagnosis: &Diagnosis, config: &str) -> String {
         "",
         &format!(
             "{} on {config}: {launches}, {} cycles, {} warp instructions.",
-            diagnosis.kernel,
+            warplab_host::symbols::signature(&diagnosis.kernel),
             number(f.cycles),
             number(f.warp_instructions)
         ),

@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 use trace_format::semantics::Geometry;
+use warplab_host::symbols;
 
 /// Launches that take no longer run on the program's thread, with its signals blocked.
 const QUICK: Duration = Duration::from_micros(200);
@@ -99,7 +100,7 @@ pub(crate) fn run_one(
         }
         Err(_) if cancelled => 0,
         Err(error) => {
-            let told = format!("launch {} of {}: {error}", what.index, what.kernel.name);
+            let told = format!("launch {} of {}: {error}", what.index, symbols::signature(&what.kernel.name));
             tell(&told);
             summary::failed(told);
             // Without `emu`, the exit code is the program's.

@@ -35,6 +35,7 @@ pub struct BarChart {
     baseline: Option<f64>,
     origin: f64,
     mean: Option<Mean>,
+    mean_last: bool,
 }
 
 impl BarChart {
@@ -49,6 +50,7 @@ impl BarChart {
             baseline: None,
             origin: 0.0,
             mean: None,
+            mean_last: false,
         }
     }
 
@@ -100,6 +102,13 @@ impl BarChart {
     #[must_use]
     pub fn arithmetic_mean(mut self) -> Self {
         self.mean = Some(Mean::Arithmetic);
+        self
+    }
+
+    /// Marks the last category as the mean of the others.
+    #[must_use]
+    pub fn mean_last(mut self) -> Self {
+        self.mean_last = true;
         self
     }
 
@@ -207,10 +216,22 @@ impl BarChart {
         draw_ground(&mut svg, &columns, &scale, self.origin, means.is_some());
         for (i, name) in names.iter().enumerate() {
             let group = match &means {
-                Some((_, means)) if i == mean_at => {
-                    Group { name, values: means.clone(), slot: columns.last_slot, style: styles[1] }
-                }
-                _ => Group { name, values: self.values_at(i), slot: columns.slot, style: styles[0] },
+                Some((_, means)) if i == mean_at => Group {
+                    name,
+                    values: means.clone(),
+                    slot: columns.last_slot,
+                    style: styles[1],
+                    mean: true,
+                    at: i,
+                },
+                _ => Group {
+                    name,
+                    values: self.values_at(i),
+                    slot: columns.slot,
+                    style: styles[0],
+                    mean: self.mean_last && i + 1 == mean_at,
+                    at: i,
+                },
             };
             self.draw_group(&mut svg, columns.plot, &scale, columns.centres[i], &group);
         }
@@ -263,7 +284,11 @@ impl BarChart {
                     draw_cut(svg, bar, edge, above);
                 }
                 let cut_unseen = scale.cuts(value) && group.style == LabelStyle::None;
-                let style = if cut_unseen { LabelStyle::Upright } else { group.style };
+                let style = match group.style {
+                    _ if cut_unseen => LabelStyle::Upright,
+                    style if group.mean || self.tells(series, group.at, style) => style,
+                    _ => LabelStyle::None,
+                };
                 self.draw_label(svg, style, middle, edge, above, value);
             } else {
                 let tip = format!("{}\n{}: missing", group.name, series.name);
@@ -298,6 +323,26 @@ impl BarChart {
         [of_bars, style(&mut means.unwrap_or(&[]).iter().copied(), columns.last_slot, false)]
     }
 
+    /// Whether a number over a bar says something: not where the bar has the height of the reference, and where numbers
+    /// have to stand upright only for the least and the greatest value of the series.
+    fn tells(&self, series: &Series, at: usize, style: LabelStyle) -> bool {
+        let (number, reference) = (|value: f64| self.axis.brief(value), self.baseline.unwrap_or(self.origin));
+        if number(value_at(series, at)) == number(reference) {
+            return false;
+        }
+        if style != LabelStyle::Upright {
+            return true;
+        }
+        let count = self.categories.len() - usize::from(self.mean_last);
+        let known = || (0..count).map(|at| (at, value_at(series, at))).filter(|(_, value)| value.is_finite());
+        let by = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0));
+        let Some((least, most)) = known().min_by(|a, b| a.1.total_cmp(&b.1)).zip(known().max_by(by)) else {
+            return false;
+        };
+        // Of values that are all the same, the axis tells enough.
+        number(least.1) != number(most.1) && (at == least.0 || at == most.0)
+    }
+
     fn draw_label(&self, svg: &mut Svg, style: LabelStyle, x: f64, edge: f64, above: bool, value: f64) {
         let label = self.axis.brief(value);
         let away = if above { -5.0 } else { 5.0 };
@@ -321,6 +366,10 @@ struct Group<'a> {
     values: Vec<f64>,
     slot: f64,
     style: LabelStyle,
+    /// Whether it is the mean of the others.
+    mean: bool,
+    /// Position of the category.
+    at: usize,
 }
 
 /// Grid and the band behind the mean.

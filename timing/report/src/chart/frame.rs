@@ -98,6 +98,17 @@ pub(crate) fn value_axis(svg: &mut Svg, plot: Rect, scale: &Scale, origin: Optio
     }
 }
 
+/// The same for one of several plots in a row, of which the first has the labels.
+pub(crate) fn value_axis_of_row(svg: &mut Svg, plot: Rect, scale: &Scale, first: bool) {
+    if first {
+        return value_axis(svg, plot, scale, None);
+    }
+    for (at, _) in scale.ticks() {
+        let y = plot.bottom() - at * plot.h;
+        svg.line("grid", plot.x, y, plot.right(), y);
+    }
+}
+
 /// Inputs of the horizontal positions of categories.
 pub(crate) struct Spread<'a> {
     pub(crate) names: &'a [&'a str],

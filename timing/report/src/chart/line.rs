@@ -9,12 +9,20 @@ use super::frame::{self, Key, Swatch};
 use crate::axis::{Axis, Scale};
 use crate::error::{Result, expect_len};
 use crate::palette::Paint;
-use crate::svg::{Anchor, PathData, Rect, SMALL, Svg};
+use crate::svg::{Anchor, FONT, PathData, Rect, SMALL, Svg};
 use crate::table::{Cell, Column, Table};
 use crate::text;
 
 /// Up to this many points a line shows a marker on each.
 const MARKED: usize = 40;
+/// Up to this many lines share a plot; more get a small one each.
+const MOST_TOGETHER: usize = 6;
+/// Up to this many lines, a small plot shows the others in the background.
+const MOST_BEHIND: usize = 16;
+/// Least width of a small plot, the gap between two, and the height of its title.
+const PANEL: f64 = 225.0;
+const PANEL_GAP: f64 = 22.0;
+const PANEL_TITLE: f64 = 18.0;
 /// At most this many points per line react to the pointer.
 const REACTIVE: usize = 160;
 
@@ -175,6 +183,9 @@ impl LineChart {
             x_scale.tick_at(&stops);
         }
 
+        if self.lines.len() > MOST_TOGETHER {
+            return self.draw_panels(width, &x_axis, &y_scale);
+        }
         let mut svg = Svg::new(width, 0.0);
         let left = frame::axis_width(&y_scale).max(24.0);
         let top = frame::header(&mut svg, &self.y.title(), &self.keys()) + 2.0;
@@ -186,7 +197,7 @@ impl LineChart {
             let y = plot.bottom() - y_scale.at(reference) * plot.h;
             svg.line("baseline", plot.x, y, plot.right(), y);
         }
-        let view = View { plot, x: &x_scale, y: &y_scale, chart: self };
+        let view = View { plot, x: &x_scale, y: &y_scale, chart: self, alone: false };
         for (k, line) in self.lines.iter().enumerate() {
             view.band(&mut svg, k, line);
         }
@@ -195,6 +206,60 @@ impl LineChart {
         }
         if !points().any(|p| self.x.shows(p.0) && self.y.shows(p.1)) {
             frame::no_data(&mut svg, plot);
+        }
+        svg
+    }
+
+    /// A small plot per line, all with the same axes; the other lines are behind each one in grey.
+    fn draw_panels(&self, width: f64, x_axis: &Axis, y_scale: &Scale) -> Svg {
+        let left = frame::axis_width(y_scale).max(24.0);
+        let room = width - left - 20.0;
+        let columns = (((room + PANEL_GAP) / (PANEL + PANEL_GAP)) as usize).clamp(1, 4);
+        let w = (room - PANEL_GAP * (columns - 1) as f64) / columns as f64;
+        let xs = self.lines.iter().flat_map(|line| &line.points).filter(|p| self.y.shows(p.1)).map(|p| p.0);
+        let mut x_scale = x_axis.scale(xs, &[], (w / 70.0) as usize);
+        if let Some(stops) = self.sweep_stops() {
+            x_scale.tick_at(&stops);
+        }
+        let mut svg = Svg::new(width, 0.0);
+        let top = frame::header(&mut svg, &self.y.title(), &[]) + 2.0;
+        let h = self.meta.height(260.0).min(260.0) * 0.42;
+        let pitch = PANEL_TITLE + h + 30.0;
+        for (k, line) in self.lines.iter().enumerate() {
+            let (row, column) = (k / columns, k % columns);
+            let x = left + column as f64 * (w + PANEL_GAP);
+            let plot = Rect { x, y: top + row as f64 * pitch + PANEL_TITLE, w, h };
+            svg.text_full(
+                "panel",
+                x,
+                plot.y - 5.0,
+                Anchor::Start,
+                0.0,
+                &text::fit(&line.name, FONT, w),
+                Some(&line.name),
+            );
+            frame::value_axis_of_row(&mut svg, plot, y_scale, column == 0);
+            draw_x_axis(&mut svg, plot, &x_scale, "");
+            if let Some(reference) = self.reference.filter(|&r| self.y.shows(r) && !y_scale.cuts(r)) {
+                let y = plot.bottom() - y_scale.at(reference) * plot.h;
+                svg.line("baseline", plot.x, y, plot.right(), y);
+            }
+            let view = View { plot, x: &x_scale, y: y_scale, chart: self, alone: true };
+            if self.lines.len() <= MOST_BEHIND {
+                let others = self.lines.iter().enumerate().filter(|(other, _)| *other != k);
+                others.for_each(|(_, other)| svg.path("series behind", &view.path(other)));
+            }
+            view.band(&mut svg, k, line);
+            view.line(&mut svg, k, line);
+            if !line.points.iter().any(|p| self.x.shows(p.0) && self.y.shows(p.1)) {
+                frame::no_data(&mut svg, plot);
+            }
+        }
+        let rows = self.lines.len().div_ceil(columns) as f64;
+        svg.height = top + rows * pitch;
+        if !self.x.title().is_empty() {
+            svg.text("title", left + room / 2.0, svg.height + 10.0, Anchor::Middle, &self.x.title());
+            svg.height += 18.0;
         }
         svg
     }
@@ -224,7 +289,7 @@ impl LineChart {
     }
 
     fn keys(&self) -> Vec<Key<'_>> {
-        if self.lines.len() < 2 {
+        if self.lines.len() < 2 || self.lines.len() > MOST_TOGETHER {
             return Vec::new();
         }
         let key = |(k, line)| -> Key<'_> {
@@ -269,6 +334,8 @@ struct View<'a> {
     x: &'a Scale,
     y: &'a Scale,
     chart: &'a LineChart,
+    /// Whether the line has the plot for itself, so that its colour tells nothing.
+    alone: bool,
 }
 
 impl View<'_> {
@@ -276,6 +343,15 @@ impl View<'_> {
         (self.chart.x.shows(x) && self.chart.y.shows(y)).then(|| {
             (self.plot.x + self.x.at(x) * self.plot.w, self.plot.bottom() - self.y.at(y) * self.plot.h)
         })
+    }
+
+    fn paint(&self, k: usize, line: &Line) -> Paint {
+        line.paint(if self.alone { 0 } else { k })
+    }
+
+    fn path(&self, line: &Line) -> PathData {
+        let placed: Vec<_> = line.points.iter().map(|&(x, y)| self.place(x, y)).collect();
+        path_of(&placed, self.plot.w)
     }
 
     fn band(&self, svg: &mut Svg, k: usize, line: &Line) {
@@ -298,22 +374,15 @@ impl View<'_> {
         if kept.len() > 1 {
             path.close();
             svg.series_group("s", k);
-            svg.path(&format!("area {}", line.paint(k).fill()), &path);
+            svg.path(&format!("area {}", self.paint(k, line).fill()), &path);
             svg.end();
         }
     }
 
     fn line(&self, svg: &mut Svg, k: usize, line: &Line) {
         let placed: Vec<_> = line.points.iter().map(|&(x, y)| self.place(x, y)).collect();
-        let mut path = PathData::default();
-        for point in thin(&placed, self.plot.w) {
-            match point {
-                Some((x, y)) => path.point(x, y),
-                None => path.lift(),
-            }
-        }
         svg.series_group("s", k);
-        svg.path(&format!("series {}", line.paint(k).stroke()), &path);
+        svg.path(&format!("series {}", self.paint(k, line).stroke()), &path_of(&placed, self.plot.w));
         let shown = placed.iter().flatten().count();
         let stride = shown.div_ceil(REACTIVE).max(1);
         for (i, (x, y)) in placed.iter().enumerate().filter_map(|(i, p)| p.map(|p| (i, p))) {
@@ -322,7 +391,9 @@ impl View<'_> {
             let visible = shown <= MARKED || alone;
             if visible || i % stride == 0 || i + 1 == placed.len() {
                 let class = if visible { "mark point" } else { "mark point ghost" };
-                svg.marker(&format!("{class} {}", line.paint(k).fill()), k, x, y, Some(&self.tip(line, i)));
+                let shape = if self.alone { 0 } else { k };
+                let class = format!("{class} {}", self.paint(k, line).fill());
+                svg.marker(&class, shape, x, y, Some(&self.tip(line, i)));
             }
         }
         svg.end();
@@ -339,6 +410,17 @@ impl View<'_> {
         });
         format!("{head}\n{}: {}{range}", line.name, self.chart.y.show(y))
     }
+}
+
+fn path_of(placed: &[Option<(f64, f64)>], width: f64) -> PathData {
+    let mut path = PathData::default();
+    for point in thin(placed, width) {
+        match point {
+            Some((x, y)) => path.point(x, y),
+            None => path.lift(),
+        }
+    }
+    path
 }
 
 /// The band over several points: the first x, the lowest and the highest edge.

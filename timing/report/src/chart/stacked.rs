@@ -15,6 +15,8 @@ use crate::text;
 
 /// Height of a lying bar and distance between two.
 const BAR: f64 = 17.0;
+/// Part of a bar from which on a segment is labelled.
+const LEAST_LABELLED: f64 = 0.1;
 const PITCH: f64 = 25.0;
 /// Height of a group heading between lying bars.
 const HEADING: f64 = 26.0;
@@ -272,7 +274,7 @@ impl StackedChart {
         let plot = columns.plot;
         frame::value_axis(&mut svg, plot, scale, Some(0.0));
         let bar_width = (columns.slot * 0.74).min(56.0);
-        // All segments are labelled or none: half a column of numbers would look like a choice.
+        // The large segments of all bars are labelled or none: numbers in some bars only would look like a choice.
         let labelled = self.widest_label(bars) + 6.0 <= bar_width;
         let y_of = |value: f64| plot.bottom() - scale.at(value) * plot.h;
         for (i, (segments, total)) in bars.iter().enumerate() {
@@ -400,7 +402,9 @@ impl StackedChart {
         let tip = self.tip(index, segment, total);
         svg.rect(&format!("mark part {}", paint.fill()), r, 0.0, Some(&tip));
         let label = self.label(segment, total);
-        if labelled && r.h >= 13.0 && text::width(&label, SMALL) + 6.0 <= r.w {
+        // Smaller parts are for the tooltip and the data.
+        let matters = segment.value.abs() >= LEAST_LABELLED * total.abs();
+        if labelled && matters && r.h >= 13.0 && text::width(&label, SMALL) + 6.0 <= r.w {
             let y = r.y + r.h / 2.0 + 3.9;
             svg.text(&format!("on {}", paint.text_upon()), r.x + r.w / 2.0, y, Anchor::Middle, &label);
         }

@@ -89,6 +89,12 @@ pub(crate) fn charts(categories: &[String], series: &[String], values: &[f64]) -
     charts.push(lying.horizontal().height(take(1)[0]).into());
     charts.push(lines.reference(take(1)[0]).from_zero().into());
     charts.push(logarithmic.into());
+    let many = LineChart::new(&first, axis(Format::Integer), axis(Format::Float(2)));
+    let many = (0..8).fold(many, |chart, k| {
+        let points: Vec<_> = take(count).into_iter().zip(take(count)).collect();
+        chart.line(Line::new(format!("{first} {k}"), points))
+    });
+    charts.push(many.reference(take(1)[0]).into());
     charts.push(scatter.into());
     let histogram = Histogram::of(&first, axis(Format::Float(2)), take(count * 3), count);
     charts.push(histogram.mark(take(1)[0], &first).mark(take(1)[0], &first).into());
@@ -135,6 +141,9 @@ pub(crate) fn everything(names: &[String], values: &[f64]) -> Report {
     let mut section = Section::new(&other)
         .heading(&name)
         .text(&name)
+        .list([&name, &other])
+        .entry(&name, &other, &name, |entry| entry.text(&name).table(table(names, values)))
+        .entry("entry", &name, &other, |entry| entry.kpis([Kpi::number(&other, values[0], Format::Si)]))
         .kpis([Kpi::new(&name, &other).note(&name), Kpi::number(&name, values[0], Format::Si)])
         .row(|row| row.chart(left).chart(right))
         .callout(Callout::warning(&name))

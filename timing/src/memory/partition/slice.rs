@@ -74,6 +74,7 @@ impl Partition {
             token: request.token,
             served: request.served,
             sent_at: request.sent_at,
+            looked_up_after: request.looked_up_after,
         });
         true
     }
@@ -121,7 +122,8 @@ impl Partition {
         if slice.busy_until > self.now || slice.refused {
             return false;
         }
-        let Some(request) = slice.queue.front().copied() else { return false };
+        let Some(mut request) = slice.queue.front().copied() else { return false };
+        request.looked_up_after = self.now.saturating_sub(request.sent_at) as u32;
         let done = match request.kind {
             RequestKind::Write { words } => self.write(index, &request, words),
             RequestKind::Read => self.read(index, &request, None),

@@ -53,7 +53,7 @@ impl LoadStore<'_> {
                     return Lookup::Refused;
                 }
                 counters.l1_bypasses += 1;
-                requests.send(access.line, access.sectors, RequestKind::Read, Token::Instruction(slot));
+                requests.send(access.line, access.sectors, RequestKind::Read, Token::Instruction(slot), slot);
                 return Lookup::Miss;
             }
         };

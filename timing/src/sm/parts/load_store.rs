@@ -14,7 +14,7 @@ use crate::memory::cache::Tags;
 use crate::memory::coalesce::{LineAccess, LineAccesses, words_of};
 use crate::memory::replacement::Replacement;
 use crate::memory::write::WritePolicy;
-use crate::memory::{LINE_BYTES, Reply, RequestKind, Served, Token};
+use crate::memory::{LINE_BYTES, NO_FLIGHT, Reply, RequestKind, Served, Token};
 use crate::program::MemoryKind;
 use crate::stats::{Counters, Stall};
 use std::collections::VecDeque;
@@ -477,7 +477,7 @@ impl<'a> LoadStore<'a> {
                 if around.requests.has_room() {
                     self.l1.tags.remove(access.line / LINE_BYTES);
                     self.prefetched.change(access.line / LINE_BYTES);
-                    around.requests.send(access.line, access.sectors, kind, Token::Instruction(slot));
+                    around.requests.send(access.line, access.sectors, kind, Token::Instruction(slot), slot);
                     Lookup::Miss
                 } else {
                     Lookup::Refused
@@ -529,13 +529,14 @@ impl<'a> LoadStore<'a> {
         self.unacknowledged += 1;
         self.outstanding[usize::from(warp)] += 1;
         self.busy_warps |= 1 << warp;
-        requests.send(access.line, access.sectors, kind, Token::StoreDone(warp));
+        requests.send(access.line, access.sectors, kind, Token::StoreDone(warp), NO_FLIGHT);
     }
 
     /// Sends an evicted line from L1 to L2, for which there must be room.
     pub(super) fn write_back(&mut self, line: u64, sectors: u8, requests: &mut impl Requests) {
         self.unacknowledged += 1;
-        requests.send(line, sectors, RequestKind::Write { words: words_of(sectors) }, Token::WriteBack);
+        let kind = RequestKind::Write { words: words_of(sectors) };
+        requests.send(line, sectors, kind, Token::WriteBack, NO_FLIGHT);
     }
 
     /// Whether no instruction waits and no access is outstanding in the memory system.

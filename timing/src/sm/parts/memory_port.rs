@@ -16,8 +16,9 @@ pub(crate) trait Requests {
     /// Whether two more requests are taken at once.
     fn has_room_for_two(&self) -> bool;
 
-    /// Takes a request for sectors of a line, for which there must be room.
-    fn send(&mut self, line: u64, sectors: u8, kind: RequestKind, token: Token);
+    /// Takes a request for sectors of a line, for which there must be room, from an instruction in flight or
+    /// [`NO_FLIGHT`].
+    fn send(&mut self, line: u64, sectors: u8, kind: RequestKind, token: Token, flight: u16);
 }
 
 /// Miss queue, credits and both directions of an SM's port.
@@ -211,7 +212,7 @@ impl Requests for MemoryPort {
         self.queue.is_empty() || self.queue.len() + 2 <= self.capacity
     }
 
-    fn send(&mut self, line: u64, mut sectors: u8, kind: RequestKind, token: Token) {
+    fn send(&mut self, line: u64, mut sectors: u8, kind: RequestKind, token: Token, flight: u16) {
         if let Some(cache) = &mut self.second_level
             && SecondLevel::serves(token)
         {
@@ -231,6 +232,8 @@ impl Requests for MemoryPort {
             token,
             served: Served::L2,
             sent_at: 0,
+            looked_up_after: 0,
+            flight,
         });
     }
 }
@@ -238,6 +241,7 @@ impl Requests for MemoryPort {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::NO_FLIGHT;
     use crate::testing::config;
 
     /// Core and crossbar at one clock, packets of 32-byte flits with 8 bytes of header.
@@ -264,6 +268,7 @@ mod tests {
             token: Token::L1Fill,
             served: Served::L2,
             sent_at: 0,
+            looked_up_after: 0,
         }
     }
 
@@ -271,9 +276,9 @@ mod tests {
     fn requests_leave_in_order_at_the_rate_of_the_port_and_as_credits_allow() {
         let mut port = port(&[]);
         // 128 bytes and a header are 5 flits, a read is one.
-        port.send(0, 0b1111, RequestKind::Write { words: u32::MAX }, Token::StoreDone(0));
-        port.send(128, 1, RequestKind::Read, Token::L1Fill);
-        port.send(256, 1, RequestKind::Read, Token::L1Fill);
+        port.send(0, 0b1111, RequestKind::Write { words: u32::MAX }, Token::StoreDone(0), NO_FLIGHT);
+        port.send(128, 1, RequestKind::Read, Token::L1Fill, NO_FLIGHT);
+        port.send(256, 1, RequestKind::Read, Token::L1Fill, NO_FLIGHT);
         assert!(!port.has_room());
         let first = port.transmit(10).unwrap();
         assert_eq!((first.line, first.flits, first.sent_at, first.arrival), (0, 5, 10, 10 + 5 + 5));
@@ -310,7 +315,7 @@ mod tests {
     fn a_queue_of_one_takes_two_requests_when_it_is_empty() {
         let mut port = port(&["load_store.miss_queue_entries=1"]);
         assert!(port.has_room_for_two());
-        port.send(0, 1, RequestKind::Read, Token::L1Fill);
+        port.send(0, 1, RequestKind::Read, Token::L1Fill, NO_FLIGHT);
         assert!(!port.has_room_for_two() && !port.has_room());
     }
 }

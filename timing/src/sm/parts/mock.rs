@@ -28,7 +28,7 @@ impl Requests for Sent {
         self.room > 1
     }
 
-    fn send(&mut self, line: u64, sectors: u8, kind: RequestKind, token: Token) {
+    fn send(&mut self, line: u64, sectors: u8, kind: RequestKind, token: Token, _flight: u16) {
         assert!(self.has_room(), "a request without room");
         self.room -= 1;
         self.requests.push((line, sectors, kind, token));
@@ -37,5 +37,6 @@ impl Requests for Sent {
 
 /// Sectors of a line that come from DRAM.
 pub(super) fn reply(line: u64, sectors: u8, token: Token) -> Reply {
-    Reply { arrival: 0, sm: 0, line, sectors, flits: 1, token, served: Served::Dram, sent_at: 0 }
+    let served = Served::Dram;
+    Reply { arrival: 0, sm: 0, line, sectors, flits: 1, token, served, sent_at: 0, looked_up_after: 0 }
 }

@@ -98,7 +98,8 @@ impl SecondLevel {
     }
 
     fn answer(&self, at: u64, Waiting { line, sectors, token }: Waiting, served: Served) -> Reply {
-        Reply { arrival: at, sm: self.sm, line, sectors, flits: 0, token, served, sent_at: at }
+        let sm = self.sm;
+        Reply { arrival: at, sm, line, sectors, flits: 0, token, served, sent_at: at, looked_up_after: 0 }
     }
 }
 
@@ -110,7 +111,7 @@ mod tests {
     use crate::testing::config;
 
     fn reply(line: u64, sectors: u8, token: Token) -> Reply {
-        Reply { arrival: 0, sm: 0, line, sectors, flits: 1, token, served: Served::Dram, sent_at: 0 }
+        crate::sm::parts::mock::reply(line, sectors, token)
     }
 
     fn cache() -> SecondLevel {

@@ -133,7 +133,7 @@ impl<I: Identity> SectoredCache<I> {
                 return Lookup::Refused;
             }
             I::count(counters, Outcome::Miss);
-            requests.send(line * LINE_BYTES, to_request, RequestKind::Read, I::TOKEN);
+            requests.send(line * LINE_BYTES, to_request, RequestKind::Read, I::TOKEN, slot);
         }
         self.mshrs.add(line, missing, slot);
         Lookup::Miss
@@ -163,7 +163,7 @@ impl<I: Identity> SectoredCache<I> {
     ) -> Option<u8> {
         let wanted = if self.whole_lines { ALL_SECTORS } else { sectors };
         let to_request = self.mshrs.check(line, wanted).ok().filter(|_| requests.has_room())?;
-        requests.send(line * LINE_BYTES, to_request, RequestKind::Read, I::TOKEN);
+        requests.send(line * LINE_BYTES, to_request, RequestKind::Read, I::TOKEN, slot);
         self.mshrs.add(line, wanted, slot);
         Some(wanted)
     }

@@ -9,7 +9,7 @@ use crate::config::GpuConfig;
 use crate::memory::cache::Tags;
 use crate::memory::coalesce::LineAccess;
 use crate::memory::mshr::Mshrs;
-use crate::memory::{LINE_BYTES, Reply, RequestKind, Token};
+use crate::memory::{LINE_BYTES, NO_FLIGHT, Reply, RequestKind, Token};
 use crate::stats::Counters;
 
 /// Base address of constant banks in memory.
@@ -52,7 +52,7 @@ fn request(line: u64, line_bytes: u64, base: u64, token: Token, requests: &mut i
         let end = (start + line_bytes).min(whole + LINE_BYTES);
         let (first, last) = ((at - whole) / 32, (end - whole).div_ceil(32));
         let sectors = (((1u32 << last) - 1) & !((1u32 << first) - 1)) as u8;
-        requests.send(whole, sectors, RequestKind::Read, token);
+        requests.send(whole, sectors, RequestKind::Read, token, NO_FLIGHT);
         parts += 1;
         at = end;
     }

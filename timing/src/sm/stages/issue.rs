@@ -168,6 +168,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             }
             self.issue_from(scheduler);
         }
+        self.observe_waits(1);
     }
 
     /// Updates the active set of a scheduler, and notifies techniques that order warps.
@@ -268,6 +269,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Notes that a technique stalled a warp. Policies may replace the warp in the active set.
     fn note_held(&mut self, warp: usize, by: u8, cause: u8) {
         self.held_by[warp] = (by, cause);
+        self.record(|recorder, now| recorder.stalled(warp, now));
         self.ask(|techniques, at, warps| techniques.stalled_warp(at, by, &warps[warp].view(warp), cause));
         if self.schedulers[0].replaces_held() {
             self.held |= 1 << warp;

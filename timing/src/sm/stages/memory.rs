@@ -57,7 +57,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         self.stats.counters.interconnect_flits += u64::from(request.flits);
         let home = self.machine.partitions.home(request.line);
         let slice = home.channel * self.machine.config.l2.slices_per_channel + home.slice;
-        self.record(|recorder, now| recorder.sent(&request, now));
+        self.record(|recorder, now| recorder.sent(&request, slice as u16, now));
         let packets = &mut self.outbox[slice as usize];
         if packets.is_empty() {
             self.sent_to.push(slice as u16);

@@ -1,6 +1,6 @@
 //! Definitions of the study `redundancy`.
 
-use crate::studies::define::{Figure, Marks, Mean, Share, Study, counters};
+use crate::studies::define::{Figure, Headline, Marks, Mean, Share, Study, counters};
 
 counters! {
     WARP_INSTRUCTIONS = "warp_instructions", "warp instructions", "dynamic warp instructions";
@@ -90,6 +90,10 @@ pub(crate) const STUDY: Study = Study {
     course: None,
     mean: Mean::Arithmetic,
     worst_by: 1,
+    headline: Headline::share(
+        1,
+        "of the warp instructions are executed by every warp of their block on the same operands",
+    ),
     note: given_up,
 };
 

@@ -6,6 +6,7 @@ use crate::studies::options::By;
 use crate::studies::rows::{KernelCounts, class, grouped};
 use report::{Cell, Column, Format, Language, SourceListing, Table};
 use trace_format::isa::{MachineKernel, Pc, Position};
+use warplab_host::symbols::{Shortened, signature};
 
 /// One row of a breakdown.
 struct Part<'a> {
@@ -139,10 +140,11 @@ fn readable(study: &Study, parts: &[Part<'_>], all: u64, place: &str, text: Opti
         study.name,
         place.to_lowercase()
     ));
+    let names = Shortened::of(parts.iter().map(|part| part.kernel));
     for part in parts.iter().filter(|part| part.counts[0] != 0) {
         let mut cells = vec![Cell::from(part.trace)];
         if by != By::Class {
-            cells.push(part.kernel.into());
+            cells.push(Cell::name(part.kernel, names.get(part.kernel)));
         }
         cells.push(part.place.as_str().into());
         if text.is_some() {
@@ -161,8 +163,10 @@ fn data(study: &Study, parts: &[Part<'_>], place: &str, text: Option<&str>) -> T
     let columns = [Column::text("trace"), Column::text("kernel"), Column::text(place.to_lowercase())];
     let columns = columns.into_iter().chain(text.map(|_| Column::text("text"))).chain(data_columns(study));
     let mut table = Table::new(format!("{} by {}", study.name, place.to_lowercase()), columns);
+    let names = Shortened::of(parts.iter().map(|part| part.kernel));
     for part in parts {
-        let head = report::cells![part.trace, part.kernel, part.place.as_str()];
+        let kernel = Cell::name(part.kernel, names.get(part.kernel));
+        let head = report::cells![part.trace, kernel, part.place.as_str()];
         let text = text.map(|_| Cell::from(part.text.as_str()));
         table.push(head.into_iter().chain(text).chain(data_cells(study, &part.counts)));
     }
@@ -172,7 +176,7 @@ fn data(study: &Study, parts: &[Part<'_>], place: &str, text: Option<&str>) -> T
 /// Annotated code, a listing per kernel.
 pub(super) fn listings(study: &Study, number: usize, rows: &[KernelCounts]) -> Vec<SourceListing> {
     let listing = |row: &KernelCounts| {
-        let mut listing = SourceListing::new(format!("{}: {}", row.trace, row.kernel.name))
+        let mut listing = SourceListing::new(format!("{}: {}", row.trace, signature(&row.kernel.name)))
             .language(Language::Cuda)
             .column("Of all", Format::Percent(1));
         for share in shown(study) {

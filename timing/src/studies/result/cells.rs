@@ -1,10 +1,17 @@
 //! Columns and cells of the counts and shares of a study.
 
 use crate::studies::define::{Share, Shown, Study};
+use crate::studies::rows::KernelCounts;
 use report::{Cell, Column};
+use warplab_host::symbols::Shortened;
 
 /// Counts of a trace with its name.
 pub(super) type Sum<'a> = (&'a str, Vec<u64>);
+
+/// How tables and charts show the kernels.
+pub(super) fn shown_names(rows: &[KernelCounts]) -> Shortened {
+    Shortened::of(rows.iter().map(|row| row.kernel.name.as_str()))
+}
 
 /// The mean of a share over traces.
 pub(super) fn mean(study: &Study, share: &Share, sums: &[Sum<'_>]) -> f64 {

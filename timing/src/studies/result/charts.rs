@@ -1,6 +1,6 @@
 //! The charts of a study, from its figures.
 
-use super::cells::{Sum, mean};
+use super::cells::{Sum, mean, shown_names};
 use crate::studies::define::{Figure, Marks, Share, Shown, Study};
 use crate::studies::rows::KernelCounts;
 use report::{Axis, BarChart, Chart, Format, Line, LineChart, Series, StackedChart};
@@ -46,6 +46,7 @@ fn bars(study: &Study, figure: &Figure, shares: &[&Share], sums: &[Sum<'_>]) -> 
         .id(figure.id)
         .caption(figure.caption)
         .categories("Trace", names);
+    let chart = if sums.len() > 1 { chart.mean_last() } else { chart };
     shares.iter().fold(chart, |chart, share| {
         let values = sums.iter().map(|(_, sum)| share.value(sum));
         let mean = (sums.len() > 1).then(|| mean(study, share, sums));
@@ -88,8 +89,8 @@ fn lines(
     let points = |value: &dyn Fn(&Share) -> f64| -> Vec<(f64, f64)> {
         values.iter().zip(shares).map(|(x, share)| (*x, value(share))).collect()
     };
-    // Lines of many traces are indistinguishable; the chart shows their mean, as papers do.
-    if sums.len() > 8 {
+    // A chart has room for a small plot per trace; of more traces it shows the mean, as papers do.
+    if sums.len() > MOST_TRACES {
         return chart.line(Line::new("mean", points(&|share| mean(study, share, sums))));
     }
     let with = |chart: LineChart, (trace, sum): &Sum<'_>| {
@@ -99,18 +100,22 @@ fn lines(
 }
 
 /// Maximum number of kernels in a course.
-const MOST_LINES: usize = 8;
+const MOST_LINES: usize = 12;
+
+/// Maximum number of traces with a line of their own.
+const MOST_TRACES: usize = 24;
 
 fn course(study: &Study, number: usize, rows: &[KernelCounts]) -> Option<Chart> {
     let course = study.course?;
     let mut lines = rows.iter().filter(|row| !row.course[number].is_empty()).take(MOST_LINES).peekable();
     lines.peek()?;
+    let names = shown_names(rows);
     let x = Axis::new("Instructions executed by the warp", Format::Integer);
     let chart = LineChart::new(course.title, x, Axis::new(course.y, Format::Percent(0)).min(0.0))
         .id(course.id)
         .caption(course.caption);
     let with = |chart: LineChart, row: &KernelCounts| {
-        let name = format!("{}: {}", row.trace, row.kernel.name);
+        let name = format!("{}: {}", row.trace, names.get(&row.kernel.name));
         chart.line(Line::new(name, row.course[number].iter().copied()))
     };
     Some(lines.fold(chart, with).into())

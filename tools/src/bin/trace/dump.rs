@@ -29,7 +29,7 @@ pub(crate) fn run(
         out,
         "{}: launch {launch} of {}, block {block} ({x}, {y}, {z}), warp {warp}",
         trace.path().display(),
-        kernel.name
+        warplab_host::symbols::both(&kernel.name)
     )?;
     if let Some(why) = trace.header().contents.lack_of_values() {
         writeln!(out, "the trace {why} to see them")?;

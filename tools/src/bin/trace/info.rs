@@ -16,6 +16,7 @@ use trace_format::container::{Contents, Sample, TransferKind, format};
 use trace_format::container::{SECTIONS, section_bytes};
 use trace_format::isa::SourceFile;
 use trace_format::reader::Trace;
+use warplab_host::symbols::Shortened;
 
 #[derive(Serialize)]
 struct Info {
@@ -255,12 +256,18 @@ fn sources_text(sources: &[SourceInfo]) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
+/// How the tables show the kernels.
+fn shown_names(info: &Info) -> Shortened {
+    Shortened::of(info.kernels.iter().map(|kernel| kernel.name.as_str()))
+}
+
 fn kernel_table(info: &Info) -> Table {
     let mut t = table(&["", "kernel", "instructions", "registers", "shared bytes", "local bytes", "source"]);
+    let names = shown_names(info);
     for (i, k) in info.kernels.iter().enumerate() {
         t.add_row([
             i.to_string(),
-            k.name.clone(),
+            names.get(&k.name).to_owned(),
             k.instructions.to_string(),
             k.registers_per_thread.to_string(),
             k.static_shared_bytes.to_string(),
@@ -284,9 +291,10 @@ fn launch_table(info: &Info) -> Table {
         "warp instructions",
         "lanes active",
     ]);
+    let names = shown_names(info);
     let hidden = info.launches.len().saturating_sub(LISTED_LAUNCHES);
     for (i, l) in info.launches.iter().enumerate().take(LISTED_LAUNCHES) {
-        let name = info.kernels.get(l.kernel as usize).map_or("?", |k| &k.name);
+        let name = info.kernels.get(l.kernel as usize).map_or("?", |k| names.get(&k.name));
         let lanes = l.thread_instructions as f64 / l.warp_instructions.max(1) as f64;
         t.add_row([
             i.to_string(),

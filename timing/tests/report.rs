@@ -121,7 +121,8 @@ fn a_report_says_what_replays_and_studies_say_in_the_same_bytes_each_time() {
     };
     let plainly = |text: &str| text.replace(['\u{a0}', '\u{202f}'], " ");
     assert!(plainly(&page).contains(&plainly(&finding)), "{finding}");
-    assert!(page.contains("<strong>increment</strong>: limited by "), "what limits the kernel");
+    let limit = page.split("<strong>increment</strong>: ").nth(1).and_then(|rest| rest.split("</li>").next());
+    assert!(limit.is_some_and(|text| text.contains("limited by ")), "what limits the kernel: {limit:?}");
     // SM 0 has a block of two warps in either launch; every line issues once per warp, the load's user waits longest.
     let lines = data(&report, "hot-lines");
     assert_eq!(lines["rows"].as_array().expect("rows").len(), kernel().insts.len());

@@ -311,3 +311,34 @@ fn shapes_are_those_of_the_published_kernels() {
         );
     }
 }
+
+/// The programs themselves are not part of this repository, so their cycles cannot be measured here: the table keeps
+/// what was measured, and the page that quotes it has to quote it rightly.
+#[test]
+fn the_page_quotes_the_table_of_the_programs() {
+    let (_, text) = table("silicon-programs.csv");
+    let page = folder().parent().expect("the repository").join("DEVIATIONS.md");
+    let page = std::fs::read_to_string(page).expect("DEVIATIONS.md");
+    let mut rows = text.lines().filter(|line| !line.starts_with('#'));
+    assert_eq!(rows.next(), Some("program,kernel,launches,cycles,cycles_reference"));
+    let (mut errors, mut beyond) = (Vec::new(), Vec::new());
+    for row in rows {
+        let cells: Vec<&str> = row.split(',').collect();
+        let [program, kernel, launches, ours, silicon] = cells[..] else { panic!("five cells: {row}") };
+        let [launches, ours, silicon] = [launches, ours, silicon]
+            .map(|cell| cell.parse::<u32>().unwrap_or_else(|why| panic!("{row}: {why}")));
+        assert!(launches > 0, "{row}");
+        let ratio = f64::from(ours) / f64::from(silicon);
+        let quoted = format!("| `{kernel}` ({program}) | {ratio:.2} |");
+        assert!(page.contains(&quoted), "DEVIATIONS.md does not have: {quoted}");
+        errors.push((ratio - 1.0).abs());
+        if (ratio - 1.0).abs() > 0.3 {
+            beyond.push(kernel.to_owned());
+        }
+    }
+    let mean = 100.0 * errors.iter().sum::<f64>() / errors.len() as f64;
+    let quoted = format!("Mean absolute error over these {} kernels {mean:.1} %", errors.len());
+    assert!(page.contains(&quoted), "DEVIATIONS.md does not have: {quoted}");
+    assert!(mean <= 12.0, "{mean} %");
+    assert_eq!(beyond, ["inverseCND"], "kernels that are farther off than 30 %");
+}

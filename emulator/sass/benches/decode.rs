@@ -39,7 +39,8 @@ fn decoding(bencher: Bencher<'_, '_>, target: u32) {
 #[divan::bench]
 fn printing(bencher: Bencher<'_, '_>) {
     let words = words(Target::Sm80);
-    let decoded: Vec<_> = words.iter().map(|word| decode(Target::Sm80, 0, *word).expect("it is known")).collect();
+    let decoded: Vec<_> =
+        words.iter().map(|word| decode(Target::Sm80, 0, *word).expect("it is known")).collect();
     bencher.counter(ItemsCount::new(words.len())).bench_local(|| {
         for instruction in &decoded {
             black_box(instruction.to_string());

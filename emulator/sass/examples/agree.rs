@@ -13,7 +13,8 @@ fn main() {
     let [nvdisasm, target, words] = &arguments[..] else { panic!("NVDISASM TARGET WORDS.txt") };
     let target = target.parse().ok().and_then(Target::from_number).expect("a target such as 75");
     let words = std::fs::read_to_string(words).expect("the file of words can be read");
-    let words: Vec<u128> = words.lines().map(|line| u128::from_str_radix(line, 16).expect("a word")).collect();
+    let words: Vec<u128> =
+        words.lines().map(|line| u128::from_str_radix(line, 16).expect("a word")).collect();
     let texts = kit::nvdisasm(nvdisasm.as_ref(), target, &words);
     let (mut equal, mut wrong) = (0, BTreeMap::<String, (u32, Vec<String>)>::new());
     for (at, (word, text)) in words.iter().zip(&texts).enumerate() {

@@ -23,7 +23,9 @@ pub enum CubinError {
     #[error("this ELF file is for machine {0}, and not for a GPU of NVIDIA ({EM_CUDA})")]
     Machine(u16),
     /// A target whose instructions are not known.
-    #[error("the cubin is for sm_{0}, whose instructions are not known; known are sm_75, sm_80, sm_86, sm_90 and sm_120")]
+    #[error(
+        "the cubin is for sm_{0}, whose instructions are not known; known are sm_75, sm_80, sm_86, sm_90 and sm_120"
+    )]
     Target(u32),
     /// A section runs off the end of the file.
     #[error("section {section} at byte {offset:#x} runs off the end of the file: it has {size:#x} bytes")]
@@ -36,7 +38,9 @@ pub enum CubinError {
         size: u64,
     },
     /// A section of code is no whole number of instructions.
-    #[error("section {section} at byte {offset:#x} has {size:#x} bytes, which are no whole number of instructions")]
+    #[error(
+        "section {section} at byte {offset:#x} has {size:#x} bytes, which are no whole number of instructions"
+    )]
     Unaligned {
         /// Its name.
         section: String,

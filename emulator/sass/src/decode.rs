@@ -1,9 +1,9 @@
 //! From a word to an instruction.
 
+use crate::Target;
 use crate::instruction::{Control, Guard, INSTRUCTION_BYTES, Instruction, Operand, Value};
 use crate::list::List;
 use crate::table::{Field, Form, Modifier, OperandRow, Row, Table};
-use crate::Target;
 
 /// A word that is not known. Each variant names its address and encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +21,9 @@ pub enum DecodeError {
         target: Target,
     },
     /// A field of modifiers or operands has a value without a meaning in the table.
-    #[error("{address:#x}: {word:#034x} ({mnemonic} on {target}) has a field with the unknown value {value:#x}")]
+    #[error(
+        "{address:#x}: {word:#034x} ({mnemonic} on {target}) has a field with the unknown value {value:#x}"
+    )]
     Field {
         /// Where it lies.
         address: u64,
@@ -82,7 +84,8 @@ pub fn decode(target: Target, address: u64, word: u128) -> Result<Instruction, D
             debug_assert!(fits, "{}: too many operands", row.mnemonic);
         }
     }
-    let guard = Guard { predicate: (word >> 12 & 7) as u8, negated: word >> 15 & 1 == 1, uniform: row.uniform_guard };
+    let guard =
+        Guard { predicate: (word >> 12 & 7) as u8, negated: word >> 15 & 1 == 1, uniform: row.uniform_guard };
     let uniform_zero = target.uniform_zero();
     Ok(Instruction {
         address,
@@ -99,7 +102,13 @@ pub fn decode(target: Target, address: u64, word: u128) -> Result<Instruction, D
 
 /// The operand, none if it is absent, or the value of a field that has no meaning.
 #[inline]
-fn operand(row: &Row, spec: &OperandRow, modifiers: &[&str], address: u64, word: u128) -> Result<Option<Operand>, u64> {
+fn operand(
+    row: &Row,
+    spec: &OperandRow,
+    modifiers: &[&str],
+    address: u64,
+    word: u128,
+) -> Result<Option<Operand>, u64> {
     let set = |bit: Option<u32>| bit.is_some_and(|bit| word >> bit & 1 == 1);
     if let Some(bits) = &spec.unless
         && word & bits.mask() == bits.mask()
@@ -121,7 +130,9 @@ fn operand(row: &Row, spec: &OperandRow, modifiers: &[&str], address: u64, word:
         Some(by) => *by.of(word).ok_or_else(|| by.bits.of(word))?,
     };
     let number = |at: usize| spec.fields.get(at).map_or(0, |field: &Field| field.of(word));
-    let of_kind = |kind: &str| spec.fields.iter().find(|field| field.kind == kind).map_or(0, |field| field.of(word) as u8);
+    let of_kind = |kind: &str| {
+        spec.fields.iter().find(|field| field.kind == kind).map_or(0, |field| field.of(word) as u8)
+    };
     let carries = set(spec.carry_complement);
     let extended = word >> 74 & 1 == 1;
     let mut operand = Operand {
@@ -134,14 +145,15 @@ fn operand(row: &Row, spec: &OperandRow, modifiers: &[&str], address: u64, word:
         ..Operand::default()
     };
     operand.value = match form {
-        Form::Register => {
-            Value::Register(number(0) as u8)
-        }
+        Form::Register => Value::Register(number(0) as u8),
         Form::Uniform => Value::Uniform(number(0) as u8),
         Form::Predicate => Value::Predicate(number(0) as u8),
         Form::UniformPredicate => Value::UniformPredicate(number(0) as u8),
         Form::Convergence => Value::Convergence(number(0) as u8),
         Form::Scoreboard => Value::Scoreboard(number(0) as u8),
+        Form::Integer if spec.fields.first().is_some_and(|field| field.bits.width() == 64) => {
+            Value::Wide(number(0) as u64)
+        }
         Form::Integer => Value::Integer(number(0)),
         Form::Target => {
             let next = address.wrapping_add(INSTRUCTION_BYTES as u64);
@@ -170,7 +182,8 @@ fn operand(row: &Row, spec: &OperandRow, modifiers: &[&str], address: u64, word:
             let last = || uniforms().next_back().map_or(0, |field| field.of(word) as u8);
             let first = || uniforms().next().map_or(0, |field| field.of(word) as u8);
             let long = spec.fields.iter().find(|field| field.kind == "#0" && !uniform && !descriptor);
-            let offset_field = long.or_else(|| spec.fields.iter().rfind(|field| field.kind == "#")).filter(|_| offset);
+            let offset_field =
+                long.or_else(|| spec.fields.iter().rfind(|field| field.kind == "#")).filter(|_| offset);
             Value::Address {
                 descriptor: descriptor.then(first),
                 register: register.then(|| of_kind("R")),

@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(text(16_777_216.0), "16777216");
         assert_eq!(text(8.112_963_841_460_668e31), "8.11296384146066816958e+31");
         assert_eq!(text(-126.0), "-126");
-        assert_eq!(text(f64::from(1e-10f32)), "1.0000000133514319603e-10");
+        assert_eq!(text(f64::from(1e-4f32)), "9.9999997473787516356e-05");
         assert_eq!(text(-0.0), "-0.0");
         assert_eq!(text(f64::NEG_INFINITY), "-INF");
     }

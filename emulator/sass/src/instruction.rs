@@ -93,8 +93,6 @@ pub enum Value {
     Convergence(u8),
     /// A dependence counter.
     Scoreboard(u8),
-    /// A set of dependence counters, as a mask.
-    Scoreboards(u8),
     /// A value in a constant bank.
     Constant {
         /// The bank.
@@ -123,6 +121,8 @@ pub enum Value {
     },
     /// An integer.
     Integer(i64),
+    /// An integer of 64 bits.
+    Wide(u64),
     /// A single-precision number, as its bits.
     Single(u32),
     /// A double-precision number, as its bits.

@@ -1,13 +1,14 @@
 //! Instructions as nvdisasm prints them.
 
-use crate::instruction::{Control, Instruction, Operand, PT, RZ, Value};
 use crate::float;
+use crate::instruction::{Control, Instruction, Operand, PT, RZ, Value};
 use std::fmt;
 
 impl fmt::Display for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.guard.is_always() {
-            let (not, kind) = (if self.guard.negated { "!" } else { "" }, if self.guard.uniform { "UP" } else { "P" });
+            let (not, kind) =
+                (if self.guard.negated { "!" } else { "" }, if self.guard.uniform { "UP" } else { "P" });
             match self.guard.predicate {
                 PT => write!(f, "@{not}{kind}T ")?,
                 n => write!(f, "@{not}{kind}{n} ")?,
@@ -86,10 +87,6 @@ impl Instruction {
             Value::UniformPredicate(n) => write!(f, "UP{n}"),
             Value::Convergence(n) => write!(f, "B{n}"),
             Value::Scoreboard(n) => write!(f, "SB{n}"),
-            Value::Scoreboards(mask) => {
-                let all: Vec<String> = (0..6).rev().filter(|n| mask >> n & 1 == 1).map(|n| n.to_string()).collect();
-                write!(f, "{{{}}}", all.join(","))
-            }
             Value::Constant { bank, register: r, uniform, offset, spaced } => {
                 write!(f, "c[{bank:#x}]{}[", if spaced { " " } else { "" })?;
                 let mut plus = false;
@@ -97,7 +94,7 @@ impl Instruction {
                     register(f, r)?;
                     plus = true;
                 }
-                if let Some(u) = uniform {
+                if let Some(u) = uniform.filter(|u| *u != self.uniform_zero || offset == 0) {
                     self.uniform(f, u)?;
                     plus = true;
                 }
@@ -128,13 +125,16 @@ impl Instruction {
                 f.write_str("]")
             }
             Value::Integer(n) => hex(f, n),
+            Value::Wide(n) => write!(f, "{n:#x}"),
             Value::Single(bits) => {
                 let value = f32::from_bits(bits);
                 float::write(f, f64::from(value).copysign(sign(bits >> 31)), bits >> 22 & 1 == 1)
             }
             Value::Double(bits) => float::write(f, f64::from_bits(bits), bits >> 51 & 1 == 1),
             Value::Half(bits) => float::write(f, float::half(bits), bits >> 9 & 1 == 1),
-            Value::BFloat16(bits) => float::write(f, f64::from(f32::from_bits(u32::from(bits) << 16)), bits >> 6 & 1 == 1),
+            Value::BFloat16(bits) => {
+                float::write(f, f64::from(f32::from_bits(u32::from(bits) << 16)), bits >> 6 & 1 == 1)
+            }
             Value::Target(address) => write!(f, "{address:#x}"),
             Value::Name(name) => f.write_str(name),
             Value::None => f.write_str("?"),
@@ -172,7 +172,11 @@ impl fmt::Display for Control {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("B")?;
         for n in 0..6u32 {
-            f.write_str(if self.wait_mask >> n & 1 == 1 { ["0", "1", "2", "3", "4", "5"][n as usize] } else { "-" })?;
+            f.write_str(if self.wait_mask >> n & 1 == 1 {
+                ["0", "1", "2", "3", "4", "5"][n as usize]
+            } else {
+                "-"
+            })?;
         }
         let counter = |f: &mut fmt::Formatter<'_>, name: &str, n: Option<u8>| match n {
             Some(n) => write!(f, ":{name}{n}"),

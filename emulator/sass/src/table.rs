@@ -82,7 +82,8 @@ impl Field {
     pub(crate) fn of(&self, word: u128) -> i64 {
         let raw = self.bits.of(if self.complemented { !word } else { word });
         let width = self.bits.width();
-        let value = if self.signed && width < 64 { (raw << (64 - width)) as i64 >> (64 - width) } else { raw as i64 };
+        let value =
+            if self.signed && width < 64 { (raw << (64 - width)) as i64 >> (64 - width) } else { raw as i64 };
         value.wrapping_mul(self.scale)
     }
 }
@@ -213,7 +214,8 @@ impl Table {
                 table.rows[opcode] = Some(Box::new(row.finished()));
             }
             let mut words = line.split(' ');
-            let (Some(targets), Some(opcode), Some(mnemonic)) = (words.next(), words.next(), words.next()) else {
+            let (Some(targets), Some(opcode), Some(mnemonic)) = (words.next(), words.next(), words.next())
+            else {
                 return Err(wrong("targets, opcode and mnemonic are expected"));
             };
             if !targets.split(',').any(|t| t == number) {
@@ -224,7 +226,14 @@ impl Table {
             if table.rows[opcode].is_some() {
                 return Err(wrong("a second row"));
             }
-            let row = Row { mnemonic, modifiers: Vec::new(), operands: Vec::new(), uniform_guard: false, ones: 0, free: 0 };
+            let row = Row {
+                mnemonic,
+                modifiers: Vec::new(),
+                operands: Vec::new(),
+                uniform_guard: false,
+                ones: 0,
+                free: 0,
+            };
             current = Some((opcode, row));
         }
         if let Some((opcode, row)) = current.take() {
@@ -308,7 +317,8 @@ impl OperandRow {
                     "unless" => row.unless = Some(Bits::parse(value)?),
                     "when" => {
                         let (bits, values) = value.split_once('=')?;
-                        let values: Option<_> = values.split(',').map(|v| u64::from_str_radix(v, 16).ok()).collect();
+                        let values: Option<_> =
+                            values.split(',').map(|v| u64::from_str_radix(v, 16).ok()).collect();
                         row.when = Some((Bits::parse(bits)?, values?));
                     }
                     "by" => row.by = Some(choice(value, tail?.strip_suffix(" }")?, |_| (Form::Integer, ""))?),

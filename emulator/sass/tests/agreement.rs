@@ -62,7 +62,7 @@ fn every_word_is_printed_as_nvdisasm_does() {
             let cubin = Cubin::parse(&bytes).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
             assert_eq!(cubin.target, target);
             assert!(!cubin.functions.is_empty(), "{}: no functions", file.display());
-            words.extend(cubin.functions.iter().flat_map(|function| function.words()));
+            words.extend(cubin.functions.iter().flat_map(sass::cubin::Function::words));
         }
         assert!(modules > 40, "{target}: only {modules} modules were assembled");
         let words: Vec<u128> = words.into_iter().collect();
@@ -73,13 +73,20 @@ fn every_word_is_printed_as_nvdisasm_does() {
                 refused += 1;
                 continue;
             };
-            let ours = decode(target, at as u64 * 16, *word).map_or_else(|e| e.to_string(), |i| i.to_string());
+            let ours =
+                decode(target, at as u64 * 16, *word).map_or_else(|e| e.to_string(), |i| i.to_string());
             if ours != *text {
                 wrong.push(format!("{word:032x}\n  nvdisasm {text}\n  here     {ours}"));
             }
         }
         let shown = wrong.len().min(10);
-        assert!(wrong.is_empty(), "{target}: {} of {} words:\n{}", wrong.len(), words.len(), wrong[..shown].join("\n"));
+        assert!(
+            wrong.is_empty(),
+            "{target}: {} of {} words:\n{}",
+            wrong.len(),
+            words.len(),
+            wrong[..shown].join("\n")
+        );
         assert_eq!(refused, 0, "{target}: words that ptxas wrote and nvdisasm refuses");
     }
 }

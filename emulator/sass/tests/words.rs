@@ -11,7 +11,8 @@ fn a_sample_is_printed_as_nvdisasm_does() {
     let mut seen = [0; Target::ALL.len()];
     for line in SAMPLE.lines() {
         let mut parts = line.splitn(3, ' ');
-        let target = parts.next().and_then(|n| n.parse().ok()).and_then(Target::from_number).expect("a target");
+        let target =
+            parts.next().and_then(|n| n.parse().ok()).and_then(Target::from_number).expect("a target");
         let word = parts.next().and_then(|w| u128::from_str_radix(w, 16).ok()).expect("a word");
         let text = parts.next().expect("a text");
         let ours = decode(target, 0, word).map_or_else(|e| e.to_string(), |i| i.to_string());

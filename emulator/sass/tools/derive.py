@@ -628,7 +628,7 @@ class Learner:
         made = {"text": text, "bits": set(), "kind": None, "flags": {}, "fields": [], "suffix": []}
         base = self.base
         form = bits_of(self.opcode, 9, 3)
-        if is_float(text) or ({b for b in bits if 32 <= b < 64} >= set(range(34, 62)) and not text.startswith(("@", "0x", "-0x")) and text[:1] not in "Rc[|-~"):
+        if is_float(text) or ({b for b in bits if 32 <= b < 64} >= set(range(34, 62)) and not text.startswith(("@", "0x", "-0x", "desc")) and text[:1] not in "Rc[|-~"):
             self.float_operand(made, text, bits, ops, at)
             return made
         own = operand(text)
@@ -897,6 +897,8 @@ CORRECTIONS = [
     ({"9a8", "98a"}, r" by:70 \{ 0=\[R#.U32\+UR#\+#\] 1=\[R#.64\+UR#\+#\] \}$",
      " by:70-71 { 0=[R#.U32+UR#+#] 1=[R#.64+UR#+#] 3=[R#.64+#] }"),
     ({"9a8", "98a"}, r"^  one 71,91$", "  one 91"),
+    # from sm_100 on, bit 63 belongs to no number here and is always set
+    ({"9a8", "98a"}, r"^(  op desc.* UR=64-71 R=24-31 #=40-)63s(.*)$", r"\g<1>62s\2\n  one 63"),
 ]
 
 
@@ -912,7 +914,8 @@ def merge(output, paths):
     joined = collections.defaultdict(list)
     for path in paths:
         for key, lines, targets in read_rows(path):
-            lines = tuple(line for line in (corrected(key[0], line) for line in lines) if line is not None)
+            lines = [line for line in (corrected(key[0], line) for line in lines) if line is not None]
+            lines = tuple("".join(lines).splitlines(keepends=True))
             joined[(key, lines)] += targets
     with open(output, "w") as out:
         out.write(HEADER)

@@ -13,8 +13,18 @@ use warplab_host::input;
 
 /// Beginnings of the names of libraries whose machine code is not read.
 const CLOSED_LIBRARIES: [&str; 12] = [
-    "libcublas", "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse", "libcutensor", "libnpp", "libnvjpeg",
-    "libnvinfer", "libcufile", "libnvfatbin",
+    "libcublas",
+    "libcudnn",
+    "libcufft",
+    "libcurand",
+    "libcusolver",
+    "libcusparse",
+    "libcutensor",
+    "libnpp",
+    "libnvjpeg",
+    "libnvinfer",
+    "libcufile",
+    "libnvfatbin",
 ];
 
 /// Parts of mangled names that only kernels of these libraries have; a program may be linked with them statically.
@@ -29,7 +39,8 @@ pub(super) fn only_machine_code(path: &Path) -> bool {
         return false;
     }
     let images = input::read(path, input::IMAGE_BYTES).ok().and_then(|bytes| fatbin::open(&bytes).ok());
-    images.is_some_and(|images| !images.is_empty() && images.iter().all(|image| image.kind == ImageKind::Cubin))
+    images
+        .is_some_and(|images| !images.is_empty() && images.iter().all(|image| image.kind == ImageKind::Cubin))
 }
 
 /// Lists the machine code of a file.
@@ -83,7 +94,12 @@ pub(super) fn list(args: &Disasm) -> Result<(), CliError> {
 }
 
 /// Writes the listing of a function.
-fn write_function(out: &mut impl Write, cubin: &Cubin<'_>, function: &Function<'_>, file: &str) -> Result<(), CliError> {
+fn write_function(
+    out: &mut impl Write,
+    cubin: &Cubin<'_>,
+    function: &Function<'_>,
+    file: &str,
+) -> Result<(), CliError> {
     if CLOSED_NAMES.iter().any(|part| function.name.contains(part)) {
         return Err(CliError::Usage(format!(
             "{file}: kernel {} is of a library of NVIDIA, whose licence forbids to disassemble it",

@@ -53,11 +53,17 @@ pub(super) enum Command {
   emu record app.ptx --schedule reuse --maxregs 64   code in another order, with 64 registers at most
   emu record app.ptx --size paper     with the scalars of [sizes.paper]")]
     Record(Record),
-    /// List machine kernels: program counters, live registers, reconvergence points.
+    /// List machine kernels: program counters, live registers, reconvergence points. Or NVIDIA's machine code (SASS).
     #[command(after_help = "Examples:
   emu disasm app.ptx
   emu disasm app.ptx --kernel matmul --ptx
-  emu disasm app.ptx --maxregs 32 --schedule source")]
+  emu disasm app.ptx --maxregs 32 --schedule source
+  emu disasm app.cubin --kernel matmul            NVIDIA's machine code (sm_75, 80, 86, 90, 120)
+  emu disasm ./app --code sass
+
+Machine code is listed as address, control bits and instruction. B01----:R2:W3:Y:S04 says: wait until the dependence
+counters 0 and 1 are zero; counter 2 is decremented when the operands have been read, counter 3 when the results have been
+written (- for none); Y: another warp should issue in the next cycle; the warp issues its next instruction after 4 cycles.")]
     Disasm(Disasm),
     /// List the PTX and machine code inside an executable, library, fat binary or cubin, and write them out.
     #[command(after_help = "Examples:
@@ -252,9 +258,13 @@ pub(super) struct Record {
 /// Flags of `emu disasm`.
 #[derive(Debug, Args)]
 pub(super) struct Disasm {
-    /// The PTX file.
+    /// The PTX file; or, for machine code, a cubin, fat binary, executable or library.
     #[arg(value_name = "APP.ptx")]
     pub ptx: PathBuf,
+    /// What is listed: `ptx`, the kernels that the PTX becomes here, or `sass`, NVIDIA's machine code in the file. Default: ptx,
+    /// or sass if the file only holds machine code.
+    #[arg(long = "code", value_name = "KIND")]
+    pub kind: Option<CodeKind>,
     /// Only this kernel.
     #[arg(long, value_name = "K")]
     pub kernel: Option<String>,
@@ -264,6 +274,15 @@ pub(super) struct Disasm {
     /// How kernels are compiled.
     #[command(flatten)]
     pub code: Code,
+}
+
+/// The code that `emu disasm` lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum CodeKind {
+    /// Kernels as the PTX becomes here.
+    Ptx,
+    /// NVIDIA's machine code.
+    Sass,
 }
 
 /// Flags of `emu extract`.

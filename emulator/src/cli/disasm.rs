@@ -1,10 +1,11 @@
 //! `emu disasm`: machine kernels as text.
 //!
 //! A line gives the program counter, the number of live registers before the instruction, a mark at
-//! reconvergence points (`>`) and other branch targets (`:`), and the instruction.
+//! reconvergence points (`>`) and other branch targets (`:`), and the instruction. `sass` lists NVIDIA's machine code.
 
-use super::args::Disasm;
+use super::args::{CodeKind, Disasm};
 use super::error::CliError;
+use super::sass;
 use crate::session::LoadedModule;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -16,6 +17,9 @@ use trace_format::isa::{Kind, MachineKernel, Pc};
 /// # Errors
 /// The file cannot be read or lowered, or has no such kernel.
 pub(super) fn disasm(args: &Disasm) -> Result<(), CliError> {
+    if args.kind == Some(CodeKind::Sass) || args.kind.is_none() && sass::only_machine_code(&args.ptx) {
+        return sass::list(args);
+    }
     let module = LoadedModule::read(&args.ptx)?;
     let names: Vec<&str> = match &args.kernel {
         None => module.kernels(),

@@ -1,0 +1,117 @@
+//! `emu disasm` of NVIDIA's machine code: the kernels of the cubins in a file, with control bits.
+//!
+//! The libraries of NVIDIA's toolkit are refused, since their licence forbids to disassemble them.
+
+use super::args::Disasm;
+use super::error::CliError;
+use crate::fatbin::{self, Image, ImageKind};
+use crate::session::SessionError;
+use sass::cubin::{Cubin, Function};
+use std::io::{Read as _, Write};
+use std::path::Path;
+use warplab_host::input;
+
+/// Beginnings of the names of libraries whose machine code is not read.
+const CLOSED_LIBRARIES: [&str; 12] = [
+    "libcublas",
+    "libcudnn",
+    "libcufft",
+    "libcurand",
+    "libcusolver",
+    "libcusparse",
+    "libcutensor",
+    "libnpp",
+    "libnvjpeg",
+    "libnvinfer",
+    "libcufile",
+    "libnvfatbin",
+];
+
+/// Parts of mangled names that only kernels of these libraries have; a program may be linked with them statically.
+const CLOSED_NAMES: [&str; 8] =
+    ["6cublas", "8cublasLt", "5cudnn", "8cusparse", "8cusolver", "5cufft", "6curand", "9cutensor"];
+
+/// Whether a file has machine code of NVIDIA's GPUs, and no PTX.
+pub(super) fn only_machine_code(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    let begins = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    if begins.is_err() || magic != *b"\x7fELF" && magic != fatbin::CONTAINER_MAGIC.to_le_bytes() {
+        return false;
+    }
+    let images = input::read(path, input::IMAGE_BYTES).ok().and_then(|bytes| fatbin::open(&bytes).ok());
+    images
+        .is_some_and(|images| !images.is_empty() && images.iter().all(|image| image.kind == ImageKind::Cubin))
+}
+
+/// Lists the machine code of a file.
+///
+/// # Errors
+/// The file cannot be read, holds no machine code, or such that is not known; there is no kernel of the name.
+pub(super) fn list(args: &Disasm) -> Result<(), CliError> {
+    let shown = args.ptx.display().to_string();
+    let file_name = args.ptx.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if let Some(library) = CLOSED_LIBRARIES.iter().find(|library| file_name.starts_with(**library)) {
+        return Err(CliError::Usage(format!(
+            "{shown}: the licence of {library} forbids to disassemble it\n  help: code that you compiled from source is listed"
+        )));
+    }
+    let bytes = input::read(&args.ptx, input::IMAGE_BYTES)
+        .map_err(|e| SessionError::Read { path: shown.clone(), what: e.to_string() })?;
+    let images = fatbin::open(&bytes).map_err(|e| CliError::Usage(format!("{shown}: {e}")))?;
+    let cubins: Vec<&Image> = images.iter().filter(|i| i.kind == ImageKind::Cubin && !i.is_empty()).collect();
+    if cubins.is_empty() {
+        return Err(CliError::Usage(format!(
+            "{shown} holds no machine code\n  help: `nvcc -cubin -arch=sm_80` compiles to machine code, `ptxas -arch=sm_80` assembles PTX"
+        )));
+    }
+    let mut out = std::io::stdout().lock();
+    let mut names = Vec::new();
+    let mut listed = 0;
+    for image in cubins {
+        let cubin = Cubin::parse(&image.contents).map_err(|e| CliError::Usage(format!("{shown}: {e}")))?;
+        for function in &cubin.functions {
+            names.push(function.name.clone());
+            if args.kernel.as_ref().is_some_and(|kernel| *kernel != function.name) {
+                continue;
+            }
+            if listed > 0 {
+                writeln!(out)?;
+            }
+            write_function(&mut out, &cubin, function, &shown)?;
+            listed += 1;
+        }
+    }
+    if listed == 0 {
+        let name = args.kernel.as_deref().unwrap_or_default();
+        let guess = warplab_host::names::perhaps(name, names.iter().map(String::as_str).collect::<Vec<_>>());
+        return Err(CliError::Usage(format!(
+            "there is no kernel `{name}` in {shown}{guess}\n  help: functions of its machine code: {}",
+            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        )));
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Writes the listing of a function.
+fn write_function(
+    out: &mut impl Write,
+    cubin: &Cubin<'_>,
+    function: &Function<'_>,
+    file: &str,
+) -> Result<(), CliError> {
+    if CLOSED_NAMES.iter().any(|part| function.name.contains(part)) {
+        return Err(CliError::Usage(format!(
+            "{file}: kernel {} is of a library of NVIDIA, whose licence forbids to disassemble it",
+            function.name
+        )));
+    }
+    writeln!(out, "{} {}", if function.is_kernel { "kernel" } else { "function" }, function.name)?;
+    writeln!(out, "  {}, {} instructions, {} registers", cubin.target, function.len(), function.registers)?;
+    writeln!(out, "pc     control              instruction")?;
+    for instruction in function.instructions() {
+        let instruction = instruction.map_err(|e| CliError::Usage(format!("{file}: {e}")))?;
+        writeln!(out, "{:#06x} {}  {instruction}", instruction.address, instruction.control)?;
+    }
+    Ok(())
+}

@@ -12,9 +12,7 @@ has in all given words, or may have any (`any`) if the words differ there and th
 
 import collections
 import itertools
-import os
 import re
-import struct
 import subprocess
 import sys
 import tempfile
@@ -93,7 +91,6 @@ def normal(text, address):
 
 Operand = collections.namedtuple("Operand", "neg inv bang abs core reuse suffixes")
 REGISTER = re.compile(r"^(UR|UP|R|P|B|SB)(\d+|Z|T)$")
-ALL_ONES = {"Z": None, "T": 7}
 
 
 def split(text):
@@ -371,7 +368,7 @@ class Learner:
             (n0, o0), (n1, o1) = split(before), split(after)
             shape = lambda ops: [numbers(operand(o).core, self.uniform_zero)[1] for o in ops]  # noqa: E731
             if len(o1) > len(o0) or len(o1) == len(o0) and n1 == n0 and (
-                [len(s) for s in shape(o1)] >= [len(s) for s in shape(o0)] if 1 else 0
+                [len(s) for s in shape(o1)] >= [len(s) for s in shape(o0)]
             ):
                 changed = [a for a, b in zip(o0, o1) if a != b]
                 if not any(is_float(c) for c in changed) and len(o1) >= len(o0):
@@ -409,10 +406,8 @@ class Learner:
         base_texts, flip_texts = texts[: len(bases)], texts[len(bases) :]
         name, ops = split(base_texts[0])
         self.name = name
-        claimed = set()
         name_bits, owners = set(), [set() for _ in ops]
         drops = [set() for _ in ops]
-        weights = [collections.defaultdict(dict) for _ in ops]
         for i, b in enumerate(bases):
             n0, o0 = split(base_texts[i])
             for k, bit in enumerate(span):
@@ -431,7 +426,6 @@ class Learner:
                     elif other != o:
                         owners[at].add(bit)
         self.base = base
-        rows = []
         numeric = set()
         operands = []
         for at, text in enumerate(ops):
@@ -440,8 +434,6 @@ class Learner:
             numeric |= made["bits"]
         # modifiers of the name
         name_bits -= numeric
-        if "reg_alias" in self.__dict__:
-            pass
         varied = 0
         for w in bank:
             varied |= w ^ bank[0]
@@ -569,7 +561,7 @@ class Learner:
         lines = []
         base_name = head[0] if not isinstance(head[0], list) else None
         if base_name is None:
-            base_name, pieces = self.name[0], pieces
+            base_name = self.name[0]
             lead = pieces[0][1]
             first = {k: v[1:] if v[:1] == (base_name,) else v for k, v in lead.items()}
             pieces = [(pieces[0][0], first)] + list(pieces[1:])
@@ -597,7 +589,7 @@ class Learner:
         if len(o0) == len(o1):
             return list(o1)
         if len(o1) > len(o0):
-            return [None if False else o for o in o0]
+            return list(o0)
         # the longest common subsequence of the operands without marks
         a, b = [operand(o).core for o in o0], [operand(o).core for o in o1]
         best = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
@@ -627,7 +619,6 @@ class Learner:
     def learn_operand(self, at, text, ops, bits, dropping):
         made = {"text": text, "bits": set(), "kind": None, "flags": {}, "fields": [], "suffix": []}
         base = self.base
-        form = bits_of(self.opcode, 9, 3)
         if is_float(text) or ({b for b in bits if 32 <= b < 64} >= set(range(34, 62)) and not text.startswith(("@", "0x", "-0x", "desc")) and text[:1] not in "Rc[|-~"):
             self.float_operand(made, text, bits, ops, at)
             return made

@@ -1,11 +1,11 @@
 //! `emu disasm`: machine kernels as text.
 //!
 //! A line gives the program counter, the number of live registers before the instruction, a mark at
-//! reconvergence points (`>`) and other branch targets (`:`), and the instruction. `sass` lists NVIDIA's machine code.
+//! reconvergence points (`>`) and other branch targets (`:`), and the instruction. `machine_code` lists NVIDIA's.
 
 use super::args::{CodeKind, Disasm};
 use super::error::CliError;
-use super::sass;
+use super::machine_code;
 use crate::session::LoadedModule;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,8 +17,9 @@ use trace_format::isa::{Kind, MachineKernel, Pc};
 /// # Errors
 /// The file cannot be read or lowered, or has no such kernel.
 pub(super) fn disasm(args: &Disasm) -> Result<(), CliError> {
-    if args.kind == Some(CodeKind::Sass) || args.kind.is_none() && sass::only_machine_code(&args.ptx) {
-        return sass::list(args);
+    if args.kind == Some(CodeKind::Sass) || args.kind.is_none() && machine_code::only_machine_code(&args.ptx)
+    {
+        return machine_code::list(args);
     }
     let module = LoadedModule::read(&args.ptx)?;
     let names: Vec<&str> = match &args.kernel {

@@ -3,7 +3,7 @@
 //! Results go to standard output, errors and progress to standard error; the exit code is 1 when anything
 //! went wrong, a failed check included, and 2 for a wrong command line. Colours and progress appear on
 //! terminals only, colours not when `NO_COLOR` is set. `args` declares the flags, `run` runs and records
-//! manifests, `program` whole CUDA programs, `disasm` lists kernels, `sass` machine code of NVIDIA's GPUs, `extract` extracts device code
+//! manifests, `program` whole CUDA programs, `disasm` lists kernels, `machine_code` NVIDIA's code, `extract` extracts device code
 //! from executables, `inspect` shows the contents of PTX files, `init` writes manifests, `summary` prints results,
 //! `progress` draws the bar, `manual` writes completions and manual pages, `origin` the text of the command.
 
@@ -14,12 +14,12 @@ mod error;
 mod extract;
 mod init;
 mod inspect;
+mod machine_code;
 mod manual;
 mod origin;
 mod program;
 mod progress;
 mod run;
-mod sass;
 mod summary;
 
 pub use error::CliError;

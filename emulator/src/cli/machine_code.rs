@@ -31,12 +31,20 @@ const CLOSED_LIBRARIES: [&str; 12] = [
 const CLOSED_NAMES: [&str; 8] =
     ["6cublas", "8cublasLt", "5cudnn", "8cusparse", "8cusolver", "5cufft", "6curand", "9cutensor"];
 
-/// Whether a file has machine code of NVIDIA's GPUs, and no PTX.
+/// The machine number of NVIDIA's GPUs in ELF files, and its place.
+const EM_CUDA: [u8; 2] = [190, 0];
+const MACHINE_AT: usize = 18;
+
+/// Whether a file is a cubin, or has machine code of NVIDIA's GPUs and no PTX.
 pub(super) fn only_machine_code(path: &Path) -> bool {
-    let mut magic = [0; 4];
-    let begins = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic));
-    if begins.is_err() || magic != *b"\x7fELF" && magic != fatbin::CONTAINER_MAGIC.to_le_bytes() {
+    let mut head = [0; MACHINE_AT + 2];
+    let begins = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    let elf = head.starts_with(b"\x7fELF");
+    if begins.is_err() || !elf && !head.starts_with(&fatbin::CONTAINER_MAGIC.to_le_bytes()) {
         return false;
+    }
+    if elf && head[MACHINE_AT..] == EM_CUDA {
+        return true;
     }
     let images = input::read(path, input::IMAGE_BYTES).ok().and_then(|bytes| fatbin::open(&bytes).ok());
     images
@@ -67,8 +75,16 @@ pub(super) fn list(args: &Disasm) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
     let mut names = Vec::new();
     let mut listed = 0;
+    // Code for other targets does not keep that for known ones from being listed.
+    let mut refused = Vec::new();
     for image in cubins {
-        let cubin = Cubin::parse(&image.contents).map_err(|e| CliError::Usage(format!("{shown}: {e}")))?;
+        let cubin = match Cubin::parse(&image.contents) {
+            Ok(cubin) => cubin,
+            Err(error) => {
+                refused.push(format!("{shown}: {error}"));
+                continue;
+            }
+        };
         for function in &cubin.functions {
             names.push(function.name.clone());
             if args.kernel.as_ref().is_some_and(|kernel| *kernel != function.name) {
@@ -80,6 +96,12 @@ pub(super) fn list(args: &Disasm) -> Result<(), CliError> {
             write_function(&mut out, &cubin, function, &shown)?;
             listed += 1;
         }
+    }
+    if listed == 0 && !refused.is_empty() {
+        return Err(CliError::Usage(refused.join("\n")));
+    }
+    for why in refused {
+        eprintln!("note: {why}");
     }
     if listed == 0 {
         let name = args.kernel.as_deref().unwrap_or_default();

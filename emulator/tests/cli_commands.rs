@@ -125,6 +125,28 @@ fn listings_show_counters_live_registers_and_meeting_points() {
     assert!(run.out.lines().any(|l| l.starts_with(meeting) && l.contains('>')), "{branch}");
 }
 
+#[test]
+fn machine_code_is_listed_with_its_control_bits() {
+    let cubin = concat!(env!("CARGO_MANIFEST_DIR"), "/sass/tests/data/vectoradd.sm_80.cubin");
+    let folder = Folder::new();
+    let run = folder.emu(&["disasm", cubin]);
+    run.succeeds();
+    for part in ["kernel vectoradd", "sm_80", " registers", "0x0000 B------:", "FADD ", "EXIT"] {
+        assert!(run.out.contains(part), "{part} is missing in:\n{}", run.out);
+    }
+    assert_eq!(run.out, folder.emu(&["disasm", cubin, "--code", "sass", "--kernel", "vectoradd"]).out);
+    folder
+        .emu(&["disasm", cubin, "--kernel", "vectorad"])
+        .fails(&["there is no kernel `vectorad`", "vectoradd"]);
+    let ptx = workload("matmul_tiled") + ".ptx";
+    folder.emu(&["disasm", &ptx, "--code", "sass"]).fails(&["matmul_tiled.ptx"]);
+    let bytes = std::fs::read(cubin).unwrap();
+    std::fs::write(folder.path("cut.cubin"), &bytes[..bytes.len() / 2]).unwrap();
+    folder.emu(&["disasm", "cut.cubin"]).fails(&["cut.cubin"]);
+    std::fs::write(folder.path("libcublas.so.13"), &bytes).unwrap();
+    folder.emu(&["disasm", "libcublas.so.13"]).fails(&["licence of libcublas"]);
+}
+
 /// Registers per thread of the only kernel of a listing.
 fn registers(listing: &str) -> u32 {
     let (before, _) = listing.split_once(" registers (").unwrap_or_else(|| panic!("{listing}"));

@@ -128,7 +128,8 @@ fn write_function(
             function.name
         )));
     }
-    writeln!(out, "{} {}", if function.is_kernel { "kernel" } else { "function" }, function.name)?;
+    let kind = if function.is_kernel { "kernel" } else { "function" };
+    writeln!(out, "{kind} {}", warplab_host::symbols::both(&function.name))?;
     writeln!(out, "  {}, {} instructions, {} registers", cubin.target, function.len(), function.registers)?;
     writeln!(out, "pc     control              instruction")?;
     for instruction in function.instructions() {

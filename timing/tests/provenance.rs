@@ -63,9 +63,11 @@ fn every_file_of_a_replay_says_what_produced_it() {
     assert!(output.status.success(), "{}", text(&output));
     for said in [
         "t.json: SMs 0-14",
-        " events, for ui.perfetto.dev",
+        " arrows to L2, ",
+        "; for ui.perfetto.dev",
         "k.log: SMs 0-14",
-        " instructions, for the Konata",
+        " waits with their causes on lane 1, ",
+        "; for the Konata",
     ] {
         assert!(text(&output).contains(said), "{}", text(&output));
     }

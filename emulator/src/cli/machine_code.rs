@@ -11,21 +11,8 @@ use std::io::{Read as _, Write};
 use std::path::Path;
 use warplab_host::input;
 
-/// Beginnings of the names of libraries whose machine code is not read.
-const CLOSED_LIBRARIES: [&str; 12] = [
-    "libcublas",
-    "libcudnn",
-    "libcufft",
-    "libcurand",
-    "libcusolver",
-    "libcusparse",
-    "libcutensor",
-    "libnpp",
-    "libnvjpeg",
-    "libnvinfer",
-    "libcufile",
-    "libnvfatbin",
-];
+/// A closed library without kernels of its own, which is not read either.
+const NVFATBIN: &str = "libnvfatbin";
 
 /// Parts of mangled names that only kernels of these libraries have; a program may be linked with them statically.
 const CLOSED_NAMES: [&str; 8] =
@@ -58,7 +45,8 @@ pub(super) fn only_machine_code(path: &Path) -> bool {
 pub(super) fn list(args: &Disasm) -> Result<(), CliError> {
     let shown = args.ptx.display().to_string();
     let file_name = args.ptx.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    if let Some(library) = CLOSED_LIBRARIES.iter().find(|library| file_name.starts_with(**library)) {
+    let closed = fatbin::closed_library(&file_name).or(file_name.starts_with(NVFATBIN).then_some(NVFATBIN));
+    if let Some(library) = closed {
         return Err(CliError::Usage(format!(
             "{shown}: the licence of {library} forbids to disassemble it\n  help: code that you compiled from source is listed"
         )));

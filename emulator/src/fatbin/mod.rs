@@ -3,10 +3,11 @@
 //! [`open`] takes any file that may hold some (an executable, a library, an object file, a `.fatbin`, a
 //! cubin, a PTX text) and returns its [`Image`]s. `container` decodes the fat binary format, `payload`
 //! decompresses, `elf` finds containers and kernel names in ELF files, [`runtime`] finds how they link CUDA's
-//! runtime. NVIDIA does not document the format; the layout was derived from several hundred binaries of nvcc
+//! runtime, `closed` knows NVIDIA's closed libraries. NVIDIA does not document the format; the layout was derived from several hundred binaries of nvcc
 //! 13, and everything read is checked against the file's bounds, so that damaged files give errors. This
 //! module does not link relocatable PTX.
 
+mod closed;
 mod container;
 mod cubin;
 mod elf;
@@ -14,6 +15,7 @@ mod image;
 mod payload;
 pub mod runtime;
 
+pub use closed::closed_library;
 use container::containers;
 pub use container::{CONTAINER_MAGIC, entries};
 use image::{check_contents, contents_bytes, plain};

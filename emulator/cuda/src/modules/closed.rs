@@ -4,24 +4,11 @@
 
 use crate::process::mapped_file;
 use crate::tell::tell;
+use emulator::fatbin::closed_library;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Prefixes of the file names of NVIDIA's closed libraries with kernels.
-const LIBRARIES: [&str; 11] = [
-    "libcublas",
-    "libcudnn",
-    "libcufft",
-    "libcufile",
-    "libcurand",
-    "libcusolver",
-    "libcusparse",
-    "libcutensor",
-    "libnpp",
-    "libnvjpeg",
-    "libnvinfer",
-];
 /// Prefix of PyTorch's file names.
 const PYTORCH: &str = "libtorch";
 
@@ -39,7 +26,7 @@ pub(crate) fn library_at(address: usize) -> Option<PathBuf> {
 /// Whether a file is one of NVIDIA's closed libraries, by its name.
 #[must_use]
 pub(crate) fn is_closed(file: &Path) -> bool {
-    LIBRARIES.iter().any(|library| name(file).starts_with(library))
+    closed_library(name(file)).is_some()
 }
 
 /// Why no kernel of a file runs, and what to do about it; `arch` is the newest that it has machine code for, where

@@ -327,6 +327,6 @@ impl DeviceModule {
             }
         }
         let constants = self.constants.and_then(|(base, length)| memory.bytes(base, length as u64));
-        Ok(Banks { param, user: constants.unwrap_or_default(), literal })
+        Ok(Banks { param, user: constants.unwrap_or_default(), literal, addresses: Vec::new() })
     }
 }

@@ -34,6 +34,7 @@ pub mod fatbin;
 pub mod manifest;
 pub mod memory;
 pub mod module;
+pub mod native;
 pub mod record;
 mod sampling;
 pub mod session;

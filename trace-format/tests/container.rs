@@ -203,8 +203,8 @@ fn impossible_recordings_are_refused() {
     assert_eq!(writer.kernel(&kernel.clone()).unwrap(), 0);
     assert!(refusal(writer.kernel(&MachineKernel::default())).contains("no instructions"));
     let mut wild = kernel.clone();
-    wild.insts[1].guard = PredSrc::of(Pred(9));
-    assert!(refusal(writer.kernel(&wild)).contains("predicate 9"));
+    wild.insts[1].guard = PredSrc::of(Pred(15));
+    assert!(refusal(writer.kernel(&wild)).contains("predicate 15"));
     assert!(refusal(writer.launch(launch_record(3, 1, 32))).contains("unknown kernel 3"));
     assert!(refusal(writer.launch(launch_record(0, 0, 32))).contains("grid of [0, 1, 1]"));
     assert!(refusal(writer.launch(launch_record(0, 1, 1025))).contains("block of [1025, 1, 1]"));

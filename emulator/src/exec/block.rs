@@ -283,6 +283,9 @@ impl Block {
                     Wait::WarpSync { members, at } => {
                         note(path.mask, at, format!("lanes {members:#010x} of the warp"));
                     }
+                    Wait::Converge { register, members, at } => {
+                        note(path.mask, at, format!("lanes {members:#010x} of B{register} to converge"));
+                    }
                     Wait::Ready => {}
                 }
             }

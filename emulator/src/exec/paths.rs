@@ -5,6 +5,8 @@
 //! reconvergence stack; a set instead of a stack lets other lanes of the warp run while some wait at a
 //! barrier or spin. `super::warp` executes instructions.
 
+use trace_format::isa::Convergence;
+
 /// "No reconvergence point": a program counter that no instruction has.
 pub(crate) const NEVER: u32 = u32::MAX;
 const NO_JOIN: u32 = u32::MAX;
@@ -27,6 +29,15 @@ pub(crate) enum Wait {
     /// The other lanes of a `WARPSYNC` mask; `at` is the instruction.
     WarpSync {
         /// Lanes that must arrive.
+        members: u32,
+        /// Program counter of the instruction that waits.
+        at: u32,
+    },
+    /// The other lanes of a convergence register, which come to the same `BSYNC`.
+    Converge {
+        /// The register, which `BREAK` names.
+        register: u8,
+        /// Lanes that must come, or exit.
         members: u32,
         /// Program counter of the instruction that waits.
         at: u32,
@@ -86,13 +97,23 @@ pub(crate) struct Paths {
     free: Vec<u32>,
     live: u32,
     depth: u32,
+    /// Lanes of each convergence register of machine code.
+    convergence: [u32; Convergence::COUNT],
 }
 
 impl Paths {
     /// No lanes at all.
     #[must_use]
     pub(crate) fn new() -> Paths {
-        Paths { current: IDLE, parked: Vec::new(), joins: Vec::new(), free: Vec::new(), live: 0, depth: 0 }
+        Paths {
+            current: IDLE,
+            parked: Vec::new(),
+            joins: Vec::new(),
+            free: Vec::new(),
+            live: 0,
+            depth: 0,
+            convergence: [0; Convergence::COUNT],
+        }
     }
 
     /// Resets to all lanes of a mask at the first instruction.
@@ -101,6 +122,7 @@ impl Paths {
         self.joins.clear();
         self.free.clear();
         (self.live, self.depth) = (lanes, 0);
+        self.convergence = [0; Convergence::COUNT];
         self.current = Path { mask: lanes, ..IDLE };
     }
 
@@ -214,6 +236,20 @@ impl Paths {
         true
     }
 
+    /// Where the running path's function returns to; none outside of functions.
+    #[must_use]
+    pub(crate) fn return_address(&self) -> Option<u32> {
+        let mut join = self.current.join;
+        while join != NO_JOIN {
+            let j = &self.joins[join as usize];
+            if j.frame {
+                return Some(j.pc);
+            }
+            join = j.join;
+        }
+        None
+    }
+
     /// Some lanes of the running path return from their function, or end when they are in none.
     pub(crate) fn ret(&mut self, lanes: u32) {
         let mut join = self.current.join;
@@ -277,6 +313,72 @@ impl Paths {
             let away = self.live & !here;
             self.release(|wait| matches!(wait, Wait::WarpSync { members, .. } if members & away == 0));
         }
+        self.converge();
+    }
+
+    /// The lanes of a convergence register.
+    #[must_use]
+    pub(crate) fn convergence(&self, Convergence(register): Convergence) -> u32 {
+        self.convergence[usize::from(register) % Convergence::COUNT]
+    }
+
+    /// Replaces the lanes of a convergence register.
+    pub(crate) fn set_convergence(&mut self, Convergence(register): Convergence, lanes: u32) {
+        self.convergence[usize::from(register) % Convergence::COUNT] = lanes;
+    }
+
+    /// `BSYNC`: some lanes of the running path wait at `at` for all lanes of a convergence register that have not
+    /// exited.
+    pub(crate) fn wait_at(&mut self, register: Convergence, lanes: u32, at: u32) {
+        let members = self.convergence(register);
+        if members & self.live & !lanes == 0 {
+            self.goto(at + 1);
+            return;
+        }
+        self.park(lanes, at + 1, Wait::Converge { register: register.0, members, at });
+        self.converge();
+    }
+
+    /// `BREAK`: lanes are no longer waited for at a convergence register.
+    pub(crate) fn leave_convergence(&mut self, register: Convergence, lanes: u32) {
+        self.set_convergence(register, self.convergence(register) & !lanes);
+        for path in &mut self.parked {
+            if let Wait::Converge { register: of, members, .. } = &mut path.wait
+                && *of == register.0
+            {
+                *members &= !lanes;
+            }
+        }
+        self.converge();
+    }
+
+    /// Releases lanes that wait at a `BSYNC` when all lanes of its convergence register wait there or have exited.
+    /// Each waits for the lanes that the register had when it came: a function may have saved the register since,
+    /// and use it for itself.
+    fn converge(&mut self) {
+        let here = |place: u32, parked: &[Path]| {
+            let waits = |p: &&Path| matches!(p.wait, Wait::Converge { at, .. } if at == place);
+            parked.iter().filter(waits).fold(0, |lanes, p| lanes | p.mask)
+        };
+        let mut free = 0;
+        for path in &self.parked {
+            if let Wait::Converge { members, at, .. } = path.wait
+                && members & self.live & !here(at, &self.parked) == 0
+            {
+                free |= path.mask;
+            }
+        }
+        if free != 0 {
+            self.release_lanes(free);
+        }
+    }
+
+    /// Makes the waiting paths of these lanes ready to run.
+    fn release_lanes(&mut self, lanes: u32) {
+        for path in self.parked.iter_mut().filter(|path| path.mask & lanes != 0) {
+            path.wait = Wait::Ready;
+        }
+        self.resume();
     }
 
     /// Paths that wait.
@@ -296,6 +398,11 @@ impl Paths {
                 path.wait = Wait::Ready;
             }
         }
+        self.resume();
+    }
+
+    /// After paths have become ready: those at the same position continue together, and one runs if none does.
+    fn resume(&mut self) {
         if self.parked.len() > 1 {
             self.unite();
         }

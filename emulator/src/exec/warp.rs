@@ -15,8 +15,11 @@ use super::{system, texture};
 use crate::memory::lanes::lanes_of;
 use crate::record::BlockSink;
 use crate::view::global::GlobalView;
-use trace_format::isa::{BarMode, Kind, Lanes, Op, Pc, SpecialReg};
+use trace_format::isa::{BarMode, Convergence, Kind, Lanes, Op, Pc, SpecialReg};
 use trace_format::semantics::{ExecInst, Row, VectorLevel, Warp, execute};
+
+/// Bytes of an instruction of machine code.
+const NATIVE_BYTES: u64 = 16;
 
 /// Runs the warp until no path can run or it has executed about `limit` instructions in total.
 pub(crate) fn run<V: GlobalView, S: BlockSink>(
@@ -150,6 +153,13 @@ fn run_body<V: GlobalView, S: BlockSink>(
                                 },
                             )?
                         }
+                        Op::BmovFrom { at: register, clear } => {
+                            let lanes = warp.paths.convergence(register);
+                            if clear.0 && exec != 0 {
+                                warp.paths.set_convergence(register, 0);
+                            }
+                            Row::splat(lanes)
+                        }
                         op => Row::splat(external(op, clock, block.linear, executable)),
                     };
                     warp.regs.write_row(inst.dst, &value, exec);
@@ -230,6 +240,14 @@ fn control<V: GlobalView, S: BlockSink>(
     let next = at + 1;
     let paths = &mut warp.paths;
     let mask = paths.current().mask;
+    // Branches and exits of machine code may have a predicate besides their guard; that of others is PT.
+    let exec = match inst.kind {
+        Kind::Branch | Kind::Exit => {
+            let lanes = warp.regs.pred(inst.psrc[0].index);
+            exec & if inst.psrc[0].not { !lanes } else { lanes }
+        }
+        _ => exec,
+    };
     if exec == 0 {
         paths.goto(next);
         return Ok(());
@@ -247,6 +265,10 @@ fn control<V: GlobalView, S: BlockSink>(
             }
         }
         Kind::Return => {
+            if matches!(inst.op, Op::RetTo {}) {
+                check_return(warp, inst, exec, place)?;
+            }
+            let paths = &mut warp.paths;
             paths.goto(next);
             paths.ret(exec);
         }
@@ -273,7 +295,49 @@ fn control<V: GlobalView, S: BlockSink>(
             {
                 checker.sync_warp(block.linear, w);
             }
-            warp_sync(warp, at, inst, exec);
+            match inst.op.convergence() {
+                Some(register) => convergence(warp, at, inst, register, exec),
+                None => warp_sync(warp, at, inst, exec),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Instructions of machine code on convergence registers, in the lanes of `exec`.
+fn convergence(warp: &mut WarpState, at: u32, inst: &ExecInst, register: Convergence, exec: u32) {
+    let paths = &mut warp.paths;
+    match inst.op {
+        Op::Bsync { .. } => {
+            paths.wait_at(register, exec, at);
+            return;
+        }
+        Op::Bssy { .. } => paths.set_convergence(register, exec),
+        Op::BmovTo { .. } => {
+            let lanes = warp.regs.row(inst.src[0].row).0[exec.trailing_zeros() as usize & 31];
+            paths.set_convergence(register, lanes);
+        }
+        _ => {}
+    }
+    paths.goto(at + 1);
+    if matches!(inst.op, Op::Break { .. }) {
+        paths.leave_convergence(register, exec);
+    }
+}
+
+/// Lanes return behind the call that they came from, so that the address in their registers must be that.
+fn check_return(warp: &WarpState, inst: &ExecInst, exec: u32, place: Location) -> Result<(), Trouble> {
+    let (low, high) = (warp.regs.row(inst.src[0].row), warp.regs.row(inst.src[0].row + 1));
+    let expected = warp.paths.return_address().map(|pc| u64::from(pc) * NATIVE_BYTES);
+    for lane in lanes_of(exec) {
+        let address = u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32;
+        if expected != Some(address) {
+            let from = expected.map_or("no call".to_owned(), |at| format!("the call before {at:#x}"));
+            let what = format!("returning to {address:#x} from {from}");
+            return Err(Trouble::fault(
+                FaultKind::Unsupported(what),
+                Location { lane: Some(lane as u8), ..place },
+            ));
         }
     }
     Ok(())

@@ -28,7 +28,8 @@ pub trait WarpPath: Send {
 }
 
 /// Empty constants.
-static NO_BANKS: Banks = Banks { param: Vec::new(), user: Vec::new(), literal: Vec::new() };
+static NO_BANKS: Banks =
+    Banks { param: Vec::new(), user: Vec::new(), literal: Vec::new(), addresses: Vec::new() };
 
 /// The warps of one kernel launch.
 pub trait LaunchPaths: Sync {

@@ -75,6 +75,10 @@ pub struct TimedInst {
     pub hazards: RegSet,
     /// Destinations.
     pub writes: RegSet,
+    /// Uniform registers (by number) and predicates (from bit 64 on) that must not be outstanding.
+    pub uniform_hazards: u128,
+    /// Uniform registers and predicates that are written.
+    pub uniform_writes: u128,
     /// Predicates read or written, one bit each.
     pub pred_hazards: u8,
     /// Predicates written, one bit each.
@@ -226,6 +230,8 @@ impl TimedInst {
             written_as: dsts,
             hazards,
             writes,
+            uniform_hazards: 0,
+            uniform_writes: 0,
             pred_hazards: 0,
             pred_writes: 0,
             guard: 0,
@@ -270,6 +276,12 @@ fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, String> {
     let bits = |acc: u8, pred: trace_format::isa::Pred| acc | 1 << pred.index();
     let pred_writes = inst.dst_preds().fold(0, bits);
     let pred_hazards = inst.src_preds().fold(pred_writes, bits);
+    let uniform_bits = |regs: u128, reg: trace_format::isa::UniformReg| regs | 1 << (reg.0 & 63);
+    let uniform_preds = |regs: u128, pred: trace_format::isa::Pred| {
+        regs | u128::from(pred.is_uniform()) << (64 + (pred.0 & 7))
+    };
+    let uniform_writes = inst.all_dst_preds().fold(inst.dst_uniforms().fold(0, uniform_bits), uniform_preds);
+    let uniform_reads = inst.all_src_preds().fold(inst.src_uniforms().fold(0, uniform_bits), uniform_preds);
     Ok(TimedInst {
         inst: *inst,
         path: path(inst, info.latency)?,
@@ -286,9 +298,15 @@ fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, String> {
         written_as: dsts,
         hazards,
         writes,
+        uniform_hazards: uniform_reads | uniform_writes,
+        uniform_writes,
         pred_hazards,
         pred_writes,
-        guard: if inst.is_unguarded() { 0 } else { 1 << inst.guard.pred.index() },
+        guard: if inst.is_unguarded() || inst.guard.pred.is_uniform() {
+            0
+        } else {
+            1 << inst.guard.pred.index()
+        },
     })
 }
 

@@ -9,7 +9,7 @@ use super::facts::Kind;
 use super::inst::{Inst, RegSpan};
 use super::kernel::MachineKernel;
 use super::reg_set::RegSet;
-use super::regs::{Pc, Pred, Reg};
+use super::regs::{Pc, Pred, Reg, UniformReg};
 use std::collections::BTreeMap;
 
 /// Index of a basic block, in program order.
@@ -44,7 +44,14 @@ pub struct Liveness {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LiveSet {
     regs: RegSet,
-    preds: u8,
+    /// Uniform registers, by number.
+    uniforms: u64,
+    preds: u16,
+}
+
+/// A uniform register in a set of them.
+const fn bit(reg: UniformReg) -> u64 {
+    1 << (reg.0 & 63)
 }
 
 impl LiveSet {
@@ -58,6 +65,12 @@ impl LiveSet {
     #[must_use]
     pub const fn has_pred(&self, pred: Pred) -> bool {
         self.preds >> pred.0 & 1 != 0
+    }
+
+    /// Whether a uniform register is in the set.
+    #[must_use]
+    pub const fn has_uniform(&self, reg: UniformReg) -> bool {
+        self.uniforms >> (reg.0 & 63) & 1 != 0
     }
 
     /// Number of 32-bit registers in the set.
@@ -81,6 +94,7 @@ impl LiveSet {
     fn union(&mut self, other: &LiveSet) -> bool {
         let old = *self;
         self.regs.insert_all(&other.regs);
+        self.uniforms |= other.uniforms;
         self.preds |= other.preds;
         *self != old
     }
@@ -88,40 +102,47 @@ impl LiveSet {
     /// Removes the registers and predicates that an instruction writes.
     pub(super) fn kill(&mut self, inst: &Inst) {
         inst.dst_regs().for_each(|r| self.regs.remove(r.0));
-        inst.dst_preds().for_each(|p| self.preds &= !(1 << p.0));
+        inst.dst_uniforms().for_each(|r| self.uniforms &= !bit(r));
+        inst.all_dst_preds().for_each(|p| self.preds &= !(1 << p.0));
     }
 
     /// Adds the registers of one source.
     pub(super) fn use_source(&mut self, inst: &Inst, source: usize) {
         inst.src_span(source).into_iter().flat_map(RegSpan::iter).for_each(|r| self.regs.insert(r.0));
+        inst.src_uniforms().for_each(|r| self.uniforms |= bit(r));
     }
 
     /// Adds every register and predicate that an instruction reads, its guard among them.
     pub(super) fn use_sources(&mut self, inst: &Inst) {
         inst.src_regs().for_each(|r| self.regs.insert(r.0));
-        inst.src_preds().for_each(|p| self.preds |= 1 << p.0);
+        inst.src_uniforms().for_each(|r| self.uniforms |= bit(r));
+        inst.all_src_preds().for_each(|p| self.preds |= 1 << p.0);
     }
 
     /// Adds every register and predicate that an instruction reads, its guard left out.
     pub(super) fn use_operands(&mut self, inst: &Inst) {
         inst.src_regs().for_each(|r| self.regs.insert(r.0));
-        inst.src_preds().skip(usize::from(!inst.guard.pred.is_true())).for_each(|p| self.preds |= 1 << p.0);
+        inst.src_uniforms().for_each(|r| self.uniforms |= bit(r));
+        inst.all_src_preds()
+            .skip(usize::from(!inst.guard.pred.is_true()))
+            .for_each(|p| self.preds |= 1 << p.0);
     }
 
     /// Adds every register and predicate that an instruction writes.
     pub(super) fn add_results(&mut self, inst: &Inst) {
         inst.dst_regs().for_each(|r| self.regs.insert(r.0));
-        inst.dst_preds().for_each(|p| self.preds |= 1 << p.0);
+        inst.dst_uniforms().for_each(|r| self.uniforms |= bit(r));
+        inst.all_dst_preds().for_each(|p| self.preds |= 1 << p.0);
     }
 
     /// Whether the two sets have something in common.
     pub(super) fn meets(&self, other: &LiveSet) -> bool {
-        self.regs.meets(&other.regs) || self.preds & other.preds != 0
+        self.regs.meets(&other.regs) || (self.uniforms & other.uniforms, self.preds & other.preds) != (0, 0)
     }
 
     /// Adds an instruction's guard.
     pub(super) fn use_guard(&mut self, inst: &Inst) {
-        self.preds |= u8::from(!inst.guard.pred.is_true()) << (inst.guard.pred.0 & 7);
+        self.preds |= u16::from(!inst.guard.pred.is_true()) << (inst.guard.pred.0 & 15);
     }
 }
 

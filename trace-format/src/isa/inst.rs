@@ -1,8 +1,8 @@
 //! A machine instruction: an opcode with the registers, predicates, constants and immediates it works on, and
 //! queries for static analyses and the timing model.
 
-use super::facts::{Kind, OpInfo};
-use super::regs::{Pc, Pred, Reg};
+use super::facts::{Address, Kind, MemOp, OpInfo};
+use super::regs::{Pc, Pred, Reg, UniformReg};
 use super::table::Op;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,8 @@ pub enum Operand {
     None,
     /// A register (the first of a pair or quad when the opcode reads more than one).
     Reg(Reg),
+    /// A uniform register (the first of a pair when the opcode reads more than one).
+    Uniform(UniformReg),
     /// A literal. For a two-register source: the upper word of a double, or a zero-extended integer
     /// (sign-extended for signed wide multiply-add).
     Imm(u32),
@@ -78,6 +80,12 @@ impl Src {
     #[must_use]
     pub const fn reg(reg: Reg) -> Src {
         Src { operand: Operand::Reg(reg), neg: false, abs: false }
+    }
+
+    /// A uniform register.
+    #[must_use]
+    pub const fn uniform(reg: UniformReg) -> Src {
+        Src { operand: Operand::Uniform(reg), neg: false, abs: false }
     }
 
     /// A literal.
@@ -139,6 +147,8 @@ pub struct Inst {
     pub guard: Guard,
     /// First destination register, RZ for none.
     pub dst: Reg,
+    /// First destination register when the result is uniform, URZ for none; then `dst` is RZ.
+    pub udst: UniformReg,
     /// Destination predicates, PT for none.
     pub pdst: [Pred; 2],
     /// Sources.
@@ -147,6 +157,8 @@ pub struct Inst {
     pub psrc: [PredSrc; 3],
     /// Byte offset added to the address of a memory instruction.
     pub offset: i32,
+    /// Uniform register added to the address of a memory instruction, URZ for none; a pair where addresses have 64 bits.
+    pub base: UniformReg,
     /// Target of a branch or call.
     pub target: Pc,
     /// Reconvergence point of a branch (its immediate post-dominator), if it has one before the end of the
@@ -162,10 +174,12 @@ impl Inst {
             op,
             guard: PredSrc::TRUE,
             dst: Reg::RZ,
+            udst: UniformReg::URZ,
             pdst: [Pred::PT; 2],
             src: [Src::NONE; 3],
             psrc: [PredSrc::TRUE; 3],
             offset: 0,
+            base: UniformReg::URZ,
             target: Pc(0),
             reconv: None,
         }
@@ -228,21 +242,61 @@ impl Inst {
         (0..3).filter_map(|i| self.src_span(i)).flat_map(RegSpan::iter)
     }
 
+    /// Every uniform register read, the address's first.
+    pub fn src_uniforms(&self) -> impl Iterator<Item = UniformReg> + '_ {
+        let info = self.info();
+        let wide = matches!(info.memory, Some(MemOp { address: Address::Wide, .. }));
+        let base = (0..if wide { 2 } else { 1 }).map(|n| self.base.nth(n));
+        let sources = (0..3).flat_map(move |i| {
+            let first = match self.src[i].operand {
+                Operand::Uniform(first) => first,
+                _ => UniformReg::URZ,
+            };
+            (0..info.src_regs[i]).map(move |n| first.nth(n))
+        });
+        base.chain(sources).filter(|reg| !reg.is_zero())
+    }
+
+    /// Every uniform register written.
+    pub fn dst_uniforms(&self) -> impl Iterator<Item = UniformReg> + use<> {
+        let (first, count) = (self.udst, self.info().dst_regs);
+        (0..count).map(move |n| first.nth(n)).filter(|reg| !reg.is_zero())
+    }
+
+    /// Whether a uniform register or predicate is written, for the whole warp whatever lanes are active.
+    #[must_use]
+    pub fn writes_uniform(&self) -> bool {
+        !self.udst.is_zero() || self.pdst.iter().any(|pred| pred.is_uniform())
+    }
+
     /// Every 32-bit register written.
     pub fn dst_regs(&self) -> impl Iterator<Item = Reg> {
         self.dst_span().into_iter().flat_map(RegSpan::iter)
     }
 
-    /// Predicates read, the guard first; PT is left out.
+    /// Predicates of lanes that are read, the guard first; PT is left out.
     pub fn src_preds(&self) -> impl Iterator<Item = Pred> + '_ {
-        let n = self.info().pred_srcs as usize;
-        std::iter::once(self.guard.pred).chain(self.psrc[..n].iter().map(|p| p.pred)).filter(|p| !p.is_true())
+        self.all_src_preds().filter(|p| !p.is_uniform())
     }
 
-    /// Predicates written; PT is left out.
+    /// Predicates of lanes that are written; PT is left out.
     pub fn dst_preds(&self) -> impl Iterator<Item = Pred> + '_ {
+        self.all_dst_preds().filter(|p| !p.is_uniform())
+    }
+
+    /// Predicates read, uniform ones too, the guard first; PT is left out.
+    pub fn all_src_preds(&self) -> impl Iterator<Item = Pred> + '_ {
+        let n = self.info().pred_srcs as usize;
+        let own = self.psrc[..n].iter().map(|p| p.pred);
+        let file = every_predicate(self.op.reads_all_predicates());
+        std::iter::once(self.guard.pred).chain(own).chain(file).filter(|p| !p.is_true())
+    }
+
+    /// Predicates written, uniform ones too; PT is left out.
+    pub fn all_dst_preds(&self) -> impl Iterator<Item = Pred> + '_ {
         let n = self.info().pred_dsts as usize;
-        self.pdst[..n].iter().copied().filter(|p| !p.is_true())
+        let file = every_predicate(self.op.writes_all_predicates());
+        self.pdst[..n].iter().copied().chain(file).filter(|p| !p.is_true())
     }
 
     /// Whether the guard is PT, so that all active lanes take part.
@@ -281,7 +335,9 @@ impl Inst {
             let count = info.src_regs[i];
             match self.src[i].operand {
                 Operand::None if count > 0 => return Err(format!("source {i} is missing")),
-                Operand::Reg(_) | Operand::Imm(_) | Operand::Const { .. } if count == 0 => {
+                Operand::Reg(_) | Operand::Uniform(_) | Operand::Imm(_) | Operand::Const { .. }
+                    if count == 0 =>
+                {
                     return Err(format!("source {i} is not read by {}", info.mnemonic));
                 }
                 Operand::Reg(r) if !aligned(r, count) => {
@@ -298,9 +354,23 @@ impl Inst {
         {
             return Err("more than one source is an immediate or a constant".into());
         }
+        if !self.udst.is_zero() && !self.dst.is_zero() {
+            return Err(format!("both {} and {} are destinations", self.dst, self.udst));
+        }
+        if self.writes_uniform() && info.kind != Kind::Pure {
+            return Err(format!("{} cannot write a uniform register or predicate", info.mnemonic));
+        }
+        if !self.base.is_zero() && !self.op.takes_address() {
+            return Err(format!("{} takes no address, so it adds no uniform register", info.mnemonic));
+        }
         if self.offset != 0 && !self.op.takes_address() {
             return Err(format!("{} takes no address, so it has no offset", info.mnemonic));
         }
         Ok(())
     }
+}
+
+/// All predicates of lanes, or none.
+fn every_predicate(all: bool) -> impl Iterator<Item = Pred> {
+    (0..if all { Pred::COUNT as u8 } else { 0 }).map(Pred)
 }

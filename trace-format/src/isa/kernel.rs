@@ -111,6 +111,8 @@ pub struct MachineKernel {
     pub files: Vec<SourceFile>,
     /// 32-bit registers per thread (highest used register + 1).
     pub regs_per_thread: u16,
+    /// Uniform registers per warp (highest used register + 1).
+    pub uniform_registers: u8,
     /// Statically declared shared memory, bytes per block.
     pub static_shared_bytes: u32,
     /// Local memory (stack frame, spills), bytes per thread.
@@ -228,6 +230,14 @@ impl MachineKernel {
             }
             let highest =
                 inst.dst_regs().chain(inst.src_regs()).map(|r| u16::from(r.0) + 1).max().unwrap_or(0);
+            let uniform = inst.dst_uniforms().chain(inst.src_uniforms()).map(|r| r.0).max();
+            if uniform.is_some_and(|reg| reg >= self.uniform_registers.min(63)) {
+                return fail(format!(
+                    "uniform register UR{} is beyond the {} of the kernel",
+                    uniform.unwrap_or_default(),
+                    self.uniform_registers
+                ));
+            }
             if highest > self.regs_per_thread {
                 return fail(format!(
                     "register R{} is beyond the {} allocated",

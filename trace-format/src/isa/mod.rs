@@ -32,6 +32,6 @@ pub use inst::{Guard, Inst, Operand, PredSrc, RegSpan, Src};
 pub use kernel::{Language, MachineKernel, Param, Position, SourceFile, SourceLine};
 pub use modifiers::*;
 pub use reg_set::RegSet;
-pub use regs::{Pc, Pred, Reg};
+pub use regs::{Pc, Pred, Reg, UniformReg};
 pub use table::{Op, table_hash};
 pub use timing_slice::{Need, TimingSlice};

@@ -102,6 +102,8 @@ flag! { /// A carry or the low half's comparison is taken in.
 Extended = ".X" }
 flag! { /// The maximum instead of the minimum.
 Max = ".MAX" }
+flag! { /// Whether a register is empty after it has been read.
+Clear = ".CLEAR" }
 flag! { /// The parts of the result are summed, and a third operand is added.
 Accumulate = ".ACC" }
 flag! { /// A NaN operand makes the result NaN.
@@ -693,6 +695,24 @@ pub struct ShiftBy(pub u8);
 impl Modifier for ShiftBy {
     const NAME: &'static str = "ShiftBy";
     const VALUES: &'static [ShiftBy] = &[ShiftBy(0)];
+
+    fn suffix(&self) -> &'static str {
+        ""
+    }
+}
+
+/// A convergence register named in the opcode, B0..B15.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Convergence(pub u8);
+
+impl Convergence {
+    /// Number of convergence registers of a warp.
+    pub const COUNT: usize = 16;
+}
+
+impl Modifier for Convergence {
+    const NAME: &'static str = "Convergence";
+    const VALUES: &'static [Convergence] = &[Convergence(0)];
 
     fn suffix(&self) -> &'static str {
         ""

@@ -18,6 +18,7 @@ impl fmt::Display for Operand {
         match *self {
             Operand::None => Ok(()),
             Operand::Reg(r) => r.fmt(f),
+            Operand::Uniform(r) => r.fmt(f),
             Operand::Imm(v) if (v as i32) < 0 && (v as i32) > -0x10000 => {
                 write!(f, "-{:#x}", (v as i32).unsigned_abs())
             }
@@ -48,6 +49,11 @@ impl Inst {
             }
             None => String::new(),
         };
+        let base = match (self.base.is_zero(), base.is_empty()) {
+            (true, _) => base,
+            (false, true) => self.base.to_string(),
+            (false, false) => format!("{base}+{}", self.base),
+        };
         let body = match (base.as_str(), self.offset) {
             ("", o) => format!("{o:#x}"),
             (b, 0) => b.to_string(),
@@ -71,7 +77,7 @@ impl Inst {
             self.pdst[..n].iter().rposition(|p| *p != Pred::PT).map_or(0, |i| i + 1)
         };
         if info.dst_regs > 0 && info.kind != Kind::Barrier {
-            list.push(self.dst.to_string());
+            list.push(if self.udst.is_zero() { self.dst.to_string() } else { self.udst.to_string() });
         }
         list.extend(self.pdst[..preds_shown].iter().map(ToString::to_string));
         if let Op::S2r { sr } = self.op {

@@ -38,7 +38,35 @@ impl fmt::Display for Reg {
     }
 }
 
-/// A one-bit-per-lane predicate, P0..P6; 7 is PT, which reads as true and ignores writes.
+/// A register of the uniform data path, one word per warp, UR0..UR62; 255 is URZ. Only machine code of NVIDIA has them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct UniformReg(pub u8);
+
+impl UniformReg {
+    /// The uniform register that reads as zero and ignores writes.
+    pub const URZ: UniformReg = UniformReg(255);
+
+    /// Whether this is URZ.
+    #[must_use]
+    pub const fn is_zero(self) -> bool {
+        self.0 == 255
+    }
+
+    /// The `n`-th register after this one; URZ stays URZ.
+    #[must_use]
+    pub const fn nth(self, n: u8) -> UniformReg {
+        if self.is_zero() { self } else { UniformReg(self.0 + n) }
+    }
+}
+
+impl fmt::Display for UniformReg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_zero() { f.write_str("URZ") } else { write!(f, "UR{}", self.0) }
+    }
+}
+
+/// A one-bit-per-lane predicate, P0..P6; 7 is PT, which reads as true and ignores writes. 8..14 are the uniform
+/// predicates UP0..UP6, one bit per warp.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Pred(pub u8);
 
@@ -48,13 +76,28 @@ impl Pred {
     /// Number of allocatable predicates per thread (P0..P6).
     pub const COUNT: usize = 7;
 
+    /// Number of values of this type: P0..P6, PT, UP0..UP6, and one that is not used.
+    pub const ALL: usize = 16;
+
+    /// The uniform predicate of a number; that of 7 is PT.
+    #[must_use]
+    pub const fn uniform(number: u8) -> Pred {
+        if number == 7 { Pred::PT } else { Pred(8 + number) }
+    }
+
+    /// Whether it is a uniform predicate.
+    #[must_use]
+    pub const fn is_uniform(self) -> bool {
+        self.0 > 7
+    }
+
     /// Whether this is PT.
     #[must_use]
     pub const fn is_true(self) -> bool {
         self.0 == 7
     }
 
-    /// Index into a table of eight predicates; PT is 7.
+    /// Index into a table of predicates; PT is 7.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -63,7 +106,11 @@ impl Pred {
 
 impl fmt::Display for Pred {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_true() { f.write_str("PT") } else { write!(f, "P{}", self.0) }
+        match self.0 {
+            7 => f.write_str("PT"),
+            n @ 0..7 => write!(f, "P{n}"),
+            n => write!(f, "UP{}", n - 8),
+        }
     }
 }
 

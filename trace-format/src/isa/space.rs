@@ -25,6 +25,8 @@ pub const BANK_PARAM: u8 = 0;
 pub const BANK_LITERAL: u8 = 2;
 /// Constant bank that holds the module's `.const` variables.
 pub const BANK_USER: u8 = 3;
+/// Constant bank that holds addresses of variables and functions, in machine code.
+pub const BANK_ADDRESSES: u8 = 4;
 
 /// Byte offset in bank 0 of the block dimensions (`%ntid.x/y/z`, three words).
 pub const PARAM_NTID: u16 = 0x00;

@@ -223,6 +223,45 @@ macro_rules! opcode_rows {
     // ---- added later ------------------------------------------------------------------------------------
     /// d = |a - b| of each byte; accumulating: the sum of the four, + c.
     90 Vabsdiff4 { sign: Sign, acc: Accumulate } = "VABSDIFF4", Int, Alu, IntAdd, dst 1, src [1, 1, 1], Bits, pred 0 <- 0, Own => pure(integer::vabsdiff4);
+    // ---- of NVIDIA's machine code alone -----------------------------------------------------------------
+    /// d = ps ? a : b, single-precision numbers.
+    91 Fsel { ftz: Ftz } = "FSEL", Int, Alu, IntAdd, dst 1, src [1, 1, 0], Single { abs: true }, pred 0 <- 1, Own => pure(single::fsel);
+    /// d = a + b + c (+ both carries in ps when extended); p and q = whether there is a first and a second carry out.
+    92 Iadd3Carries { x: Extended } = "IADD3", Int, Alu, IntAdd, dst 1, src [1, 1, 1], Bits, pred 2 <- 2, Own => pure(integer::iadd3_carries);
+    /// d = a * b + c + the carry in ps, low word.
+    93 ImadX {} = "IMAD.X", Int, Alu, IntMul, dst 1, src [1, 1, 1], Bits, pred 0 <- 1, Own => pure(integer::imad_x);
+    /// d = a * b + c (+ the carry in ps when extended), 64-bit product and addend; p = carry out.
+    94 ImadWideCarry { sign: Sign, x: Extended } = "IMAD.WIDE", Int, Alu, IntMul, dst 2, src [1, 1, 2], Bits, pred 1 <- 1, Own => pure(integer::imad_wide_carry);
+    /// d = upper word of (the sign-extended a << shift) + b (+ carry in ps when extended).
+    95 LeaHiSx32 { shift: ShiftBy, x: Extended } = "LEA.HI.SX32", Int, Alu, IntAdd, dst 1, src [1, 1, 0], Bits, pred 0 <- 1, Own => pure(integer::lea_hi_sx32);
+    /// p = boolean function of ps0, ps1, ps2; q = another one of them.
+    96 Plop3Both { lut: Lut, second: Lut } = "PLOP3", Int, Alu, IntAdd, dst 0, src [0, 0, 0], Bits, pred 2 <- 3, Own => pure(logic::plop3_both);
+    /// d = the predicates P0 to P6 as bits where b has ones, a elsewhere.
+    97 P2r {} = "P2R", Int, Alu, IntAdd, dst 1, src [1, 1, 0], Bits, pred 0 <- 0, Own => pure(logic::p2r);
+    /// The predicates P0 to P6 where b has ones = bits of a.
+    98 R2p {} = "R2P", Int, Alu, IntAdd, dst 0, src [1, 1, 0], Bits, pred 0 <- 0, Own => pure(logic::r2p);
+    /// d, uniform, = a of the first active lane.
+    99 R2ur {} = "R2UR", Int, Alu, IntMisc, dst 1, src [1, 0, 0], Bits, pred 0 <- 0, Warp => pure(across::r2ur);
+    /// d = a, pairs.
+    100 MovPair {} = "MOV.64", Int, Alu, IntAdd, dst 2, src [2, 0, 0], Bits, pred 0 <- 0, Own => pure(logic::mov_pair);
+    /// The active lanes will converge at the next `BSYNC` of this convergence register.
+    101 Bssy { at: Convergence } = "BSSY", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Sync);
+    /// Lanes wait for all lanes of the convergence register.
+    102 Bsync { at: Convergence } = "BSYNC", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Sync);
+    /// The active lanes are no longer waited for at the convergence register.
+    103 Break { at: Convergence } = "BREAK", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Sync);
+    /// d = lanes of the convergence register, which is then empty if it is cleared.
+    104 BmovFrom { at: Convergence, clear: Clear } = "BMOV.32", Control, NoCollector, Control, dst 1, src [0, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::External);
+    /// Lanes of the convergence register = a.
+    105 BmovTo { at: Convergence } = "BMOV.32", Control, NoCollector, Control, dst 0, src [1, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Sync);
+    /// Active lanes return to their caller, whose next instruction has the byte address a (a pair).
+    106 RetTo {} = "RET.REL.NODEC", Control, NoCollector, Control, dst 0, src [2, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Return);
+    /// d = upper word of (a * b + c), c a pair.
+    107 ImadHiPair { sign: Sign } = "IMAD.HI", Int, Alu, IntMul, dst 1, src [1, 1, 2], Bits, pred 0 <- 0, Own => pure(integer::imad_hi_pair);
+    /// Lanes whose guard and ps are true continue at the target.
+    108 BraIf {} = "BRA", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 1, Own => outside(Kind::Branch);
+    /// Active lanes in which ps is true end.
+    109 ExitIf {} = "EXIT", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 1, Own => outside(Kind::Exit);
         }
     };
 }
@@ -244,6 +283,31 @@ impl Op {
     #[inline]
     pub const fn is_barrier_reduction(&self) -> bool {
         matches!(self, Op::Bar { mode } if !matches!(mode, BarMode::Sync | BarMode::Arrive))
+    }
+
+    /// Whether all predicates of lanes are read, besides the guard.
+    #[must_use]
+    pub const fn reads_all_predicates(&self) -> bool {
+        matches!(self, Op::P2r {})
+    }
+
+    /// Whether any predicate of lanes may be written.
+    #[must_use]
+    pub const fn writes_all_predicates(&self) -> bool {
+        matches!(self, Op::R2p {})
+    }
+
+    /// The convergence register that is named.
+    #[must_use]
+    pub const fn convergence(&self) -> Option<Convergence> {
+        match *self {
+            Op::Bssy { at }
+            | Op::Bsync { at }
+            | Op::Break { at }
+            | Op::BmovFrom { at, .. }
+            | Op::BmovTo { at } => Some(at),
+            _ => None,
+        }
     }
 
     /// Whether lanes read other lanes' values, including lanes at other positions.

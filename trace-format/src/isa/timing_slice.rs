@@ -115,7 +115,9 @@ impl TimingSlice {
     ) {
         flow.backwards(kernel, |pc, inst, live| {
             let wanted = |set: &LiveSet| {
-                inst.dst_regs().any(|r| set.has(r)) || inst.dst_preds().any(|p| set.has_pred(p))
+                inst.dst_regs().any(|r| set.has(r))
+                    || inst.dst_uniforms().any(|r| set.has_uniform(r))
+                    || inst.all_dst_preds().any(|p| set.has_pred(p))
             };
             let need = match wanted(live) || wanted(everywhere) {
                 false => Need::Nothing,
@@ -179,7 +181,10 @@ impl TimingSlice {
 
 /// Whether a pure instruction has no results but predicates.
 fn writes_predicates_only(inst: &Inst) -> bool {
-    inst.kind() == Kind::Pure && inst.dst_span().is_none() && inst.dst_preds().next().is_some()
+    inst.kind() == Kind::Pure
+        && inst.dst_span().is_none()
+        && !inst.writes_uniform()
+        && inst.dst_preds().next().is_some()
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! A machine kernel prepared for one launch: every operand is the index of a row.
 //!
 //! Rows of a warp, in order: the kernel's registers; four rows that stay zero (RZ and its pairs and quads);
-//! four that swallow writes to RZ; one row per distinct immediate or constant-bank word; finally two for the
-//! addresses of texture and surface accesses.
+//! four that swallow writes to RZ; the uniform registers, whose lanes all hold the same word; one row per distinct
+//! immediate or constant-bank word; finally two for the addresses of texture and surface accesses.
 
 use super::row::{Geometry, Row};
-use crate::isa::{Inst, Kind, MachineKernel, MemData, MemOp, MemWidth, Op, Operand, Pc, PredSrc, Reg, space};
+use crate::isa::{
+    Inst, Kind, MachineKernel, MemData, MemOp, MemWidth, Op, Operand, Pc, PredSrc, Reg, UniformReg, space,
+};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -18,6 +20,8 @@ pub struct Banks {
     pub user: Vec<u8>,
     /// Bank 2: literals of the kernel after relocation.
     pub literal: Vec<u8>,
+    /// Bank 4: addresses of variables and functions, in machine code.
+    pub addresses: Vec<u8>,
 }
 
 impl Banks {
@@ -43,6 +47,7 @@ impl Banks {
             space::BANK_PARAM => &self.param,
             space::BANK_LITERAL => &self.literal,
             space::BANK_USER => &self.user,
+            space::BANK_ADDRESSES => &self.addresses,
             _ => &[],
         }
     }
@@ -95,6 +100,8 @@ pub struct ExecInst {
     pub dst: u16,
     /// Number of destination rows.
     pub dst_rows: u8,
+    /// Lanes that are written besides those that take part: all of them if a result is uniform.
+    pub spread: u32,
     /// The memory access, if there is one, from the table.
     pub memory: Option<MemOp>,
     /// Destination predicates, 7 for none.
@@ -105,6 +112,11 @@ pub struct ExecInst {
     pub psrc: [PredRef; 3],
     /// Byte offset of a memory instruction.
     pub offset: i32,
+    /// First row of the uniform register that is added to the address of a memory instruction, a row of zeros if there
+    /// is none.
+    pub base: u16,
+    /// Whether there is one.
+    pub has_base: bool,
     /// Target of a branch or call.
     pub target: Pc,
     /// Reconvergence point of a branch.
@@ -152,6 +164,7 @@ pub struct Template {
     /// Row, bank and byte offset of every word of a constant bank that the kernel reads.
     constants: Vec<(u16, u8, u32)>,
     register_rows: usize,
+    state_rows: usize,
 }
 
 /// A kernel prepared for execution with the constants of one launch.
@@ -161,6 +174,7 @@ pub struct Code {
     pub insts: Arc<[ExecInst]>,
     rows: Vec<Row>,
     register_rows: usize,
+    state_rows: usize,
     /// Vector level that [`super::execute`] runs at.
     pub(super) level: super::level::VectorLevel,
 }
@@ -207,14 +221,15 @@ impl Template {
     #[must_use]
     pub fn of(kernel: &MachineKernel) -> Template {
         let register_rows = usize::from(kernel.regs_per_thread);
-        let rows = vec![Row::ZERO; register_rows + 8];
+        let state_rows = register_rows + SPECIAL_ROWS + usize::from(kernel.uniform_registers);
+        let rows = vec![Row::ZERO; state_rows];
         let mut pool = Pool { rows, of_literal: HashMap::new(), constants: Vec::new() };
         let insts = kernel.insts.iter().map(|i| resolve(i, register_rows as u16, &mut pool)).collect();
         // One extra row, so that the second word of any one-word source is a row too.
         pool.rows.push(Row::ZERO);
         // Addresses of texture and surface accesses.
         pool.rows.extend([Row::ZERO; 2]);
-        Template { insts, rows: pool.rows, constants: pool.constants, register_rows }
+        Template { insts, rows: pool.rows, constants: pool.constants, register_rows, state_rows }
     }
 
     /// Inserts the constants of a launch.
@@ -225,7 +240,13 @@ impl Template {
             rows[usize::from(row)] = Row::splat(banks.word(bank, offset as usize));
         }
         let (insts, register_rows) = (Arc::clone(&self.insts), self.register_rows);
-        Code { insts, rows, register_rows, level: super::level::VectorLevel::detect() }
+        Code {
+            insts,
+            rows,
+            register_rows,
+            state_rows: self.state_rows,
+            level: super::level::VectorLevel::detect(),
+        }
     }
 }
 
@@ -249,6 +270,12 @@ impl Code {
         self.register_rows
     }
 
+    /// Number of rows that are zero when a warp begins: registers, uniform registers, and those of RZ.
+    #[must_use]
+    pub(super) fn state_rows(&self) -> usize {
+        self.state_rows
+    }
+
     /// First of the four rows that read as zero.
     #[must_use]
     pub fn zero_row(&self) -> u16 {
@@ -269,8 +296,14 @@ impl Code {
     }
 }
 
+/// Rows between the registers and the uniform ones: zeros, and those that swallow writes.
+const SPECIAL_ROWS: usize = 8;
+
 fn resolve(inst: &Inst, zero: u16, pool: &mut Pool) -> ExecInst {
     let info = inst.info();
+    let uniform = |reg: UniformReg| {
+        if reg.is_zero() { zero } else { zero + SPECIAL_ROWS as u16 + u16::from(reg.0) }
+    };
     let src = std::array::from_fn(|i| {
         let s = inst.src[i];
         let two = info.src_regs[i] >= 2;
@@ -278,6 +311,7 @@ fn resolve(inst: &Inst, zero: u16, pool: &mut Pool) -> ExecInst {
             Operand::None => zero,
             Operand::Reg(r) if r.is_zero() => zero,
             Operand::Reg(r) => u16::from(r.0),
+            Operand::Uniform(r) => uniform(r),
             Operand::Imm(v) if two => {
                 let [low, high] = inst.op.literal_pair(v);
                 pool.row(Literal::Value(low, Some(high)))
@@ -291,13 +325,20 @@ fn resolve(inst: &Inst, zero: u16, pool: &mut Pool) -> ExecInst {
         op: inst.op,
         kind: info.kind,
         guard: PredRef::of(inst.guard),
-        dst: if inst.dst == Reg::RZ { zero + 4 } else { u16::from(inst.dst.0) },
-        dst_rows: if inst.dst == Reg::RZ { 0 } else { info.dst_regs },
+        dst: match (inst.dst, inst.udst) {
+            (Reg::RZ, UniformReg::URZ) => zero + 4,
+            (Reg::RZ, reg) => uniform(reg),
+            (reg, _) => u16::from(reg.0),
+        },
+        dst_rows: if inst.dst == Reg::RZ && inst.udst.is_zero() { 0 } else { info.dst_regs },
+        spread: if inst.writes_uniform() { u32::MAX } else { 0 },
         memory: info.memory,
         pdst: inst.pdst.map(|p| p.0),
         src,
         psrc: inst.psrc.map(PredRef::of),
         offset: inst.offset,
+        base: uniform(inst.base),
+        has_base: !inst.base.is_zero(),
         target: inst.target,
         reconv: inst.reconv,
     }

@@ -84,13 +84,19 @@ pub fn addresses(inst: &ExecInst, warp: &Warp, out: &mut [u64; WARP_SIZE]) {
             for l in 0..WARP_SIZE {
                 out[l] = (u64::from(low.0[l]) | u64::from(high.0[l]) << 32).wrapping_add(offset);
             }
+            if inst.has_base {
+                let base =
+                    u64::from(warp.row(inst.base).0[0]) | u64::from(warp.row(inst.base + 1).0[0]) << 32;
+                out.iter_mut().for_each(|address| *address = address.wrapping_add(base));
+            }
             return;
         }
         Some(Address::Object) => return warp.addresses(out),
         Some(Address::Narrow(scale)) => scale.shift(),
         Some(Address::Bank(_)) | None => 0,
     };
-    let (low, offset) = (warp.row(base), inst.offset as u32);
+    // The row of zeros if there is no uniform register.
+    let (low, offset) = (warp.row(base), (inst.offset as u32).wrapping_add(warp.row(inst.base).0[0]));
     for l in 0..WARP_SIZE {
         out[l] = u64::from((low.0[l] << shift).wrapping_add(offset));
     }

@@ -46,13 +46,19 @@ pub(super) fn double_zero(_: &Warp) -> double::Double<'_> {
 
 #[inline(always)]
 pub(super) fn put(warp: &mut Warp, inst: &ExecInst, value: &Row, exec: u32) {
-    blend(&mut warp.rows[usize::from(inst.dst)], value, exec);
+    blend(&mut warp.rows[usize::from(inst.dst)], value, exec | inst.spread);
 }
 
 #[inline(always)]
 pub(super) fn put_pair(warp: &mut Warp, inst: &ExecInst, low: &Row, high: &Row, exec: u32) {
-    blend(&mut warp.rows[usize::from(inst.dst)], low, exec);
-    blend(&mut warp.rows[usize::from(inst.dst) + 1], high, exec);
+    blend(&mut warp.rows[usize::from(inst.dst)], low, exec | inst.spread);
+    blend(&mut warp.rows[usize::from(inst.dst) + 1], high, exec | inst.spread);
+}
+
+/// Writes a destination predicate.
+#[inline(always)]
+pub(super) fn put_pred(warp: &mut Warp, inst: &ExecInst, which: usize, value: u32, exec: u32) {
+    warp.write_pred(inst.pdst[which], value, exec | inst.spread);
 }
 
 #[inline(always)]
@@ -68,8 +74,8 @@ pub(super) fn combine(bop: BoolOp, a: u32, b: u32) -> u32 {
 #[inline(always)]
 pub(super) fn put_compare(warp: &mut Warp, inst: &ExecInst, bop: BoolOp, cmp: u32, exec: u32) {
     let with = read_pred(warp, inst.psrc[0]);
-    warp.write_pred(inst.pdst[0], combine(bop, cmp, with), exec);
-    warp.write_pred(inst.pdst[1], combine(bop, !cmp, with), exec);
+    put_pred(warp, inst, 0, combine(bop, cmp, with), exec);
+    put_pred(warp, inst, 1, combine(bop, !cmp, with), exec);
 }
 
 #[inline(always)]

@@ -4,12 +4,21 @@
 use super::code::Code;
 use super::row::{Geometry, Row};
 use super::{FULL_MASK, WARP_SIZE};
+use crate::isa::Pred;
+
+/// Predicates of a new warp: all false but PT.
+const NO_PREDICATES: [u32; Pred::ALL] = {
+    let mut preds = [0; Pred::ALL];
+    preds[Pred::PT.index()] = FULL_MASK;
+    preds
+};
 
 /// Register state of one warp, laid out for one [`Code`].
 #[derive(Clone, Debug)]
 pub struct Warp {
     pub(super) rows: Vec<Row>,
-    pub(super) preds: [u32; 8],
+    /// P0 to P6, PT, then the uniform predicates.
+    pub(super) preds: [u32; Pred::ALL],
     pub(super) tid: [Row; 3],
     pub(super) ctaid: [u32; 3],
     pub(super) warp_in_block: u32,
@@ -21,7 +30,7 @@ impl Warp {
     pub fn new(code: &Code) -> Warp {
         Warp {
             rows: code.initial_rows().to_vec(),
-            preds: [0, 0, 0, 0, 0, 0, 0, FULL_MASK],
+            preds: NO_PREDICATES,
             tid: [Row::ZERO; 3],
             ctaid: [0; 3],
             warp_in_block: 0,
@@ -31,11 +40,11 @@ impl Warp {
     /// Makes this the given warp of a block at its first instruction: registers and predicates zero.
     pub fn reset(&mut self, code: &Code, geometry: &Geometry, ctaid: [u32; 3], warp_in_block: u32) {
         if self.rows.len() == code.initial_rows().len() {
-            self.rows[..code.register_rows()].fill(Row::ZERO);
+            self.rows[..code.state_rows()].fill(Row::ZERO);
         } else {
             self.rows = code.initial_rows().to_vec();
         }
-        self.preds = [0, 0, 0, 0, 0, 0, 0, FULL_MASK];
+        self.preds = NO_PREDICATES;
         let [bx, by, _] = geometry.block.map(|n| n.max(1));
         let first = warp_in_block * WARP_SIZE as u32;
         let [mut x, mut y, mut z] = [first % bx, first / bx % by, first / bx / by];
@@ -56,8 +65,8 @@ impl Warp {
     /// Like [`Warp::reset`] for the same warp of another block of the same launch, which keeps the thread
     /// indices.
     pub fn restart(&mut self, code: &Code, ctaid: [u32; 3]) {
-        self.rows[..code.register_rows()].fill(Row::ZERO);
-        self.preds = [0, 0, 0, 0, 0, 0, 0, FULL_MASK];
+        self.rows[..code.state_rows()].fill(Row::ZERO);
+        self.preds = NO_PREDICATES;
         self.ctaid = ctaid;
     }
 
@@ -90,14 +99,14 @@ impl Warp {
     #[must_use]
     #[inline]
     pub const fn pred(&self, index: u8) -> u32 {
-        self.preds[(index & 7) as usize]
+        self.preds[(index & 15) as usize]
     }
 
-    /// Lanes in which each predicate is true, by its number; the last one is PT.
+    /// Lanes in which each predicate of lanes is true, by its number; the last one is PT.
     #[must_use]
     #[inline]
-    pub const fn preds(&self) -> &[u32; 8] {
-        &self.preds
+    pub fn preds(&self) -> &[u32; 8] {
+        self.preds.first_chunk().unwrap_or(&[0; 8])
     }
 
     /// Row of the low words of the last texture or surface addresses; the high words are in the next one.
@@ -133,7 +142,7 @@ impl Warp {
     #[inline]
     pub fn write_pred(&mut self, index: u8, value: u32, mask: u32) {
         if index != 7 {
-            let p = &mut self.preds[usize::from(index & 7)];
+            let p = &mut self.preds[usize::from(index & 15)];
             *p = (*p & !mask) | (value & mask);
         }
     }

@@ -80,7 +80,7 @@ impl State {
             Operand::Reg(r) => self.regs[r.index()].clone(),
             Operand::Imm(x) => BTreeSet::from([Sym::Imm(x)]),
             Operand::Const { bank, offset } => BTreeSet::from([Sym::Const(bank, offset)]),
-            Operand::None => BTreeSet::new(),
+            Operand::Uniform(_) | Operand::None => BTreeSet::new(),
         }
     }
 
@@ -320,7 +320,7 @@ impl Checker<'_> {
                         want == Val::Const { bank, offset: offset + 4 * k as u16 }
                     }
                     Operand::Imm(x) => self.literal_word(inst, n, k, x) == want,
-                    Operand::None => false,
+                    Operand::Uniform(_) | Operand::None => false,
                 };
                 if !ok {
                     self.fail(pc, || format!("source {i} word {k} does not hold {want:?}"));

@@ -12,6 +12,8 @@ use crate::stats::Stall;
 struct Pending {
     registers: RegSet,
     memory: RegSet,
+    /// Uniform registers and predicates, as in [`TimedInst::uniform_writes`].
+    uniform: u128,
     predicates: u8,
     /// Predicates that can be read but cannot guard yet, and how often each was written meanwhile.
     guards: u8,
@@ -77,6 +79,7 @@ impl Scoreboard {
             Hazard::Memory
         } else if pending.registers.meets(&inst.hazards)
             || pending.predicates & inst.pred_hazards | pending.guards & inst.guard != 0
+            || pending.uniform & inst.uniform_hazards != 0
         {
             Hazard::Alu
         } else {
@@ -88,7 +91,9 @@ impl Scoreboard {
     #[must_use]
     pub(crate) fn is_outstanding(&self, warp: usize, inst: &TimedInst) -> bool {
         let pending = &self.pending[warp];
-        pending.registers.meets(&inst.writes) || pending.predicates & inst.pred_writes != 0
+        pending.registers.meets(&inst.writes)
+            || pending.predicates & inst.pred_writes != 0
+            || pending.uniform & inst.uniform_writes != 0
     }
 
     /// Looks up what the next instruction of a warp waits for; without one it waits for nothing.
@@ -133,6 +138,7 @@ impl Scoreboard {
         let pending = &mut self.pending[warp];
         pending.registers.insert_all(&inst.writes);
         pending.predicates |= inst.pred_writes;
+        pending.uniform |= inst.uniform_writes;
         if memory {
             pending.memory.insert_all(&inst.writes);
         }
@@ -195,5 +201,6 @@ impl Scoreboard {
         pending.registers.remove_all(&inst.writes);
         pending.memory.remove_all(&inst.writes);
         pending.predicates &= !inst.pred_writes;
+        pending.uniform &= !inst.uniform_writes;
     }
 }

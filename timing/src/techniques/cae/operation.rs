@@ -99,11 +99,13 @@ pub(super) fn operations(program: &Program, constants: &Constants<'_>, floats: b
 
 fn operation(timed: &TimedInst, constants: &Constants<'_>, floats: bool) -> Operation {
     let inst = &timed.inst;
-    let rule = if timed.path == Path::Alu { rule(inst, floats) } else { Rule::Never };
+    // The affine units have no way to the uniform registers of machine code.
+    let own = timed.uniform_hazards == 0;
+    let rule = if timed.path == Path::Alu && own { rule(inst, floats) } else { Rule::Never };
     let words = |source: usize| {
         let widens = matches!(inst.op, Op::ImadWide { sign: Sign::S32 });
         match inst.src[source].operand {
-            Operand::None => [Word::Known(0); 2],
+            Operand::None | Operand::Uniform(_) => [Word::Known(0); 2],
             Operand::Reg(reg) if reg.is_zero() => [Word::Known(0); 2],
             Operand::Reg(reg) => [Word::Register(reg.0), Word::Register(reg.0.saturating_add(1))],
             Operand::Imm(low) => {

@@ -130,7 +130,7 @@ fn is_foreign(inst: &Inst, own: bool, threads: u32) -> bool {
                 Operand::None => true,
                 Operand::Imm(count) => count == 0 || count == threads,
                 Operand::Reg(reg) => reg.is_zero(),
-                Operand::Const { .. } => false,
+                Operand::Const { .. } | Operand::Uniform(_) => false,
             };
             !all || matches!(inst.op, Op::Bar { mode: BarMode::Arrive })
         }

@@ -122,6 +122,7 @@ impl Evaluator {
         let two = inst.info().src_regs[i] >= 2;
         match inst.src[i].operand {
             Operand::None => Some(0),
+            Operand::Uniform(_) => None,
             Operand::Reg(reg) => reg.is_zero().then_some(0),
             Operand::Imm(value) if two => {
                 let [low, high] = inst.op.literal_pair(value);

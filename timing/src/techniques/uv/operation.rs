@@ -63,7 +63,7 @@ fn literal_words(inst: &Inst, source: usize) -> u32 {
     match inst.src[source].operand {
         Operand::Imm(_) => 1,
         Operand::Const { .. } => u32::from(inst.info().src_regs[source]),
-        Operand::None | Operand::Reg(_) => 0,
+        Operand::None | Operand::Reg(_) | Operand::Uniform(_) => 0,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::super::Row;
 use super::super::execution::Execution;
 use super::super::half::{Finish, arithmetic, by_halves, compare, fused, infinity, min_max, product, source};
-use super::super::operands::{combine, put, read_pred};
+use super::super::operands::{combine, put, put_pred, read_pred};
 use crate::isa::{BoolFloat, BoolOp, FCmp, Ftz, HalfTy, Max, NanProp, Relu, Sat};
 
 #[inline(always)]
@@ -52,8 +52,8 @@ pub(super) fn hsetp2(e: Execution<'_>, ty: HalfTy, cmp: FCmp, ftz: Ftz, bop: Boo
     let (a, b) = (source(warp, s0, ty, ftz.0), source(warp, s1, ty, ftz.0));
     let with = read_pred(warp, inst.psrc[0]);
     let [low, high] = [0, 16].map(|shift| combine(bop, compare(ty, cmp, &a, &b, shift), with));
-    warp.write_pred(inst.pdst[0], low, exec);
-    warp.write_pred(inst.pdst[1], high, exec);
+    put_pred(warp, inst, 0, low, exec);
+    put_pred(warp, inst, 1, high, exec);
 }
 
 #[inline(always)]

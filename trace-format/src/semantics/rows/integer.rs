@@ -1,7 +1,7 @@
 //! Rows of the opcode table for integer arithmetic and comparison.
 
 use super::super::execution::Execution;
-use super::super::operands::{int_src, logic_src, put, put_compare, put_pair, read_pred};
+use super::super::operands::{int_src, logic_src, put, put_compare, put_pair, put_pred, read_pred};
 use super::super::{Row, WARP_SIZE, int};
 use crate::isa::{Accumulate, BoolOp, Dot, Extended, ICmp, Max, ShiftBy, Sign};
 
@@ -34,7 +34,7 @@ pub(super) fn iadd3(e: Execution<'_>, x: Extended) {
         let carry = if x.0 { read_pred(warp, inst.psrc[0]) } else { 0 };
         let (r, out) = int::add3_carry(&a, &b, &c, if x.0 { 0 } else { negated }, carry);
         put(warp, inst, &r, exec);
-        warp.write_pred(inst.pdst[0], out, exec);
+        put_pred(warp, inst, 0, out, exec);
     }
 }
 
@@ -150,7 +150,7 @@ pub(super) fn lea(e: Execution<'_>, shift: ShiftBy) {
     let shifted = int::map1(&a, |x| x << n);
     let (r, carry) = int::add3_carry(&shifted, &b, &Row::ZERO, 0, 0);
     put(warp, inst, &r, exec);
-    warp.write_pred(inst.pdst[0], carry, exec);
+    put_pred(warp, inst, 0, carry, exec);
 }
 
 #[inline(always)]
@@ -163,4 +163,79 @@ pub(super) fn lea_hi(e: Execution<'_>, shift: ShiftBy, x: Extended) {
     let carry = if x.0 { read_pred(warp, inst.psrc[0]) } else { 0 };
     let (r, _) = int::add3_carry(&upper, &b, &Row::ZERO, 0, carry);
     put(warp, inst, &r, exec);
+}
+
+#[inline(always)]
+pub(super) fn iadd3_carries(e: Execution<'_>, x: Extended) {
+    let Execution { inst, warp, exec } = e;
+    let [a, b, c] = inst.src.map(|s| logic_src(warp, s));
+    let negated = inst.src.iter().map(|s| u64::from(s.neg)).sum::<u64>();
+    // A negated term is its complement plus one; in the upper words of a sum the carry is that one.
+    let more = if x.0 { 0 } else { negated };
+    let carries = if x.0 { [0, 1].map(|i| read_pred(warp, inst.psrc[i])) } else { [0; 2] };
+    let (mut sum, mut out) = (Row::ZERO, [0u32; 2]);
+    for l in 0..WARP_SIZE {
+        let carried = carries.iter().map(|lanes| u64::from(lanes >> l & 1)).sum::<u64>();
+        let total = u64::from(a.0[l]) + u64::from(b.0[l]) + u64::from(c.0[l]) + more + carried;
+        sum.0[l] = total as u32;
+        out[0] |= u32::from(total >> 32 >= 1) << l;
+        out[1] |= u32::from(total >> 32 >= 2) << l;
+    }
+    put(warp, inst, &sum, exec);
+    put_pred(warp, inst, 0, out[0], exec);
+    put_pred(warp, inst, 1, out[1], exec);
+}
+
+#[inline(always)]
+pub(super) fn imad_x(e: Execution<'_>) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, s2] = inst.src;
+    let (a, b, c) = (int_src(warp, s0), int_src(warp, s1), logic_src(warp, s2));
+    let carry = read_pred(warp, inst.psrc[0]);
+    let mut r = int::map3(&a, &b, &c, |x, y, z| x.wrapping_mul(y).wrapping_add(z));
+    for l in 0..WARP_SIZE {
+        r.0[l] = r.0[l].wrapping_add(carry >> l & 1);
+    }
+    put(warp, inst, &r, exec);
+}
+
+#[inline(always)]
+pub(super) fn imad_wide_carry(e: Execution<'_>, sign: Sign, x: Extended) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, s2] = inst.src;
+    let (a, b) = (int_src(warp, s0), int_src(warp, s1));
+    let c = [*warp.row(s2.row), *warp.row(s2.row + 1)];
+    let carry = if x.0 { read_pred(warp, inst.psrc[0]) } else { 0 };
+    let (low, high) = wide_product(&a, &b, &[Row::ZERO, Row::ZERO], sign == Sign::S32);
+    let (mut words, mut out) = ([Row::ZERO; 2], 0u32);
+    for l in 0..WARP_SIZE {
+        let pair = |low: &Row, high: &Row| u128::from(low.0[l]) | u128::from(high.0[l]) << 32;
+        let total = pair(&low, &high) + pair(&c[0], &c[1]) + u128::from(carry >> l & 1);
+        (words[0].0[l], words[1].0[l]) = (total as u32, (total >> 32) as u32);
+        out |= u32::from(total >> 64 != 0) << l;
+    }
+    put_pair(warp, inst, &words[0], &words[1], exec);
+    put_pred(warp, inst, 0, out, exec);
+}
+
+#[inline(always)]
+pub(super) fn lea_hi_sx32(e: Execution<'_>, shift: ShiftBy, x: Extended) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, _] = inst.src;
+    let (a, b) = (int_src(warp, s0), int_src(warp, s1));
+    let n = u32::from(shift.0 & 31);
+    let upper = int::map1(&a, |x| ((i64::from(x as i32) << n) >> 32) as u32);
+    let carry = if x.0 { read_pred(warp, inst.psrc[0]) } else { 0 };
+    let (r, _) = int::add3_carry(&upper, &b, &Row::ZERO, 0, carry);
+    put(warp, inst, &r, exec);
+}
+
+#[inline(always)]
+pub(super) fn imad_hi_pair(e: Execution<'_>, sign: Sign) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, s2] = inst.src;
+    let (a, b) = (int_src(warp, s0), int_src(warp, s1));
+    let c = [*warp.row(s2.row), *warp.row(s2.row + 1)];
+    let (_, high) = wide_product(&a, &b, &c, sign == Sign::S32);
+    put(warp, inst, &high, exec);
 }

@@ -1,9 +1,9 @@
 //! Rows of the opcode table for bits, moves and special registers.
 
 use super::super::execution::Execution;
-use super::super::operands::{logic_src, put, read_pred, special};
+use super::super::operands::{logic_src, put, put_pair, put_pred, read_pred, special};
 use super::super::{Row, WARP_SIZE, int};
-use crate::isa::{High, Lut, PrmtMode, ShiftAmount, Sign, SpecialReg, Wide, Wrap};
+use crate::isa::{High, Lut, Pred, PrmtMode, ShiftAmount, Sign, SpecialReg, Wide, Wrap};
 
 #[inline(always)]
 pub(super) fn lop3(e: Execution<'_>, lut: Lut) {
@@ -13,7 +13,7 @@ pub(super) fn lop3(e: Execution<'_>, lut: Lut) {
     let r = int::lop3(&a, &b, &c, lut);
     put(warp, inst, &r, exec);
     if inst.pdst[0] != 7 {
-        warp.write_pred(inst.pdst[0], int::mask_of(|l| r.0[l] != 0), exec);
+        put_pred(warp, inst, 0, int::mask_of(|l| r.0[l] != 0), exec);
     }
 }
 
@@ -118,8 +118,8 @@ pub(super) fn plop3(e: Execution<'_>, lut: Lut) {
     let Execution { inst, warp, exec } = e;
     let [x, y, z] = inst.psrc.map(|p| read_pred(warp, p));
     let r = int::lop3_bits(x, y, z, lut);
-    warp.write_pred(inst.pdst[0], r, exec);
-    warp.write_pred(inst.pdst[1], !r, exec);
+    put_pred(warp, inst, 0, r, exec);
+    put_pred(warp, inst, 1, !r, exec);
 }
 
 #[inline(always)]
@@ -127,4 +127,39 @@ pub(super) fn s2r(e: Execution<'_>, sr: SpecialReg) {
     let Execution { inst, warp, exec } = e;
     let r = special(warp, sr, exec);
     put(warp, inst, &r, exec);
+}
+
+#[inline(always)]
+pub(super) fn plop3_both(e: Execution<'_>, lut: Lut, second: Lut) {
+    let Execution { inst, warp, exec } = e;
+    let [x, y, z] = inst.psrc.map(|p| read_pred(warp, p));
+    put_pred(warp, inst, 0, int::lop3_bits(x, y, z, lut), exec);
+    put_pred(warp, inst, 1, int::lop3_bits(x, y, z, second), exec);
+}
+
+#[inline(always)]
+pub(super) fn p2r(e: Execution<'_>) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, _] = inst.src;
+    let (a, mask) = (*warp.row(s0.row), *warp.row(s1.row));
+    let bits = Row::from_fn(|l| (0..Pred::COUNT as u8).fold(0, |all, p| all | (warp.pred(p) >> l & 1) << p));
+    put(warp, inst, &int::map3(&a, &bits, &mask, |old, new, mask| old & !mask | new & mask), exec);
+}
+
+#[inline(always)]
+pub(super) fn r2p(e: Execution<'_>) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, _] = inst.src;
+    let (a, mask) = (*warp.row(s0.row), *warp.row(s1.row));
+    for p in 0..Pred::COUNT as u8 {
+        let lanes = int::mask_of(|l| mask.0[l] >> p & 1 != 0) & exec;
+        warp.write_pred(p, int::mask_of(|l| a.0[l] >> p & 1 != 0), lanes);
+    }
+}
+
+#[inline(always)]
+pub(super) fn mov_pair(e: Execution<'_>) {
+    let Execution { inst, warp, exec } = e;
+    let (low, high) = (*warp.row(inst.src[0].row), *warp.row(inst.src[0].row + 1));
+    put_pair(warp, inst, &low, &high, exec);
 }

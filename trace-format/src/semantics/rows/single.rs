@@ -1,7 +1,7 @@
 //! Rows of the opcode table in single precision.
 
 use super::super::execution::Execution;
-use super::super::operands::{combine, float_src, put, put_compare, read_pred};
+use super::super::operands::{combine, float_src, put, put_compare, put_pred, read_pred};
 use super::super::{Row, directed, float, mufu};
 use crate::isa::{BoolFloat, BoolOp, FCmp, Ftz, Max, MufuFn, NanProp, Rnd, Sat};
 
@@ -77,7 +77,7 @@ pub(super) fn fchk(e: Execution<'_>) {
     let Execution { inst, warp, exec } = e;
     let [s0, s1, _] = inst.src;
     let m = float::needs_slow_division(warp.row(s0.row), warp.row(s1.row));
-    warp.write_pred(inst.pdst[0], m, exec);
+    put_pred(warp, inst, 0, m, exec);
 }
 
 #[inline(always)]
@@ -86,4 +86,13 @@ pub(super) fn mufu(e: Execution<'_>, func: MufuFn, ftz: Ftz) {
     let [s0, ..] = inst.src;
     let a = float_src(warp, s0).resolve(false);
     put(warp, inst, &mufu::apply(func, &a, ftz.0), exec);
+}
+
+#[inline(always)]
+pub(super) fn fsel(e: Execution<'_>, ftz: Ftz) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, _] = inst.src;
+    let (a, b) = (float_src(warp, s0).resolve(ftz.0), float_src(warp, s1).resolve(ftz.0));
+    let p = read_pred(warp, inst.psrc[0]);
+    put(warp, inst, &Row::from_fn(|l| if p >> l & 1 != 0 { a.0[l] } else { b.0[l] }), exec);
 }

@@ -1,0 +1,3 @@
+//! NVIDIA's machine code as a source of machine kernels.
+
+pub mod translate;

@@ -1,0 +1,249 @@
+//! Branches, calls, convergence, barriers and instructions without effect.
+
+use super::args::Args;
+use super::{Refusal, place};
+use sass::{Instruction, Operand as Theirs, Value};
+use trace_format::isa::{
+    BarMode, Clear, Convergence, Inst, Op, Pc, Pred, PredSrc, Reg, Scope, SpecialReg, Src,
+};
+
+/// All lanes of a warp.
+const EVERY_LANE: Src = Src::imm(u32::MAX);
+
+/// Translates an instruction of this file; none if it is another.
+pub(super) fn translate(
+    code: &[Result<Instruction, String>],
+    at: usize,
+    word: &Instruction,
+    args: &mut Args<'_>,
+) -> Result<Option<Inst>, Refusal> {
+    let inst = match word.mnemonic {
+        "NOP" | "YIELD" | "DEPBAR" | "ERRBAR" | "CGAERRBAR" | "CCTL" | "LDGDEPBAR" => {
+            for modifier in word.modifiers.iter() {
+                args.has(modifier);
+            }
+            args.skip(args.rest().len());
+            Inst::new(Op::Nop {})
+        }
+        "BRA" => branch(code, args)?,
+        "EXIT" => predicated(Op::Exit {}, args),
+        "CALL" => {
+            if !args.has("REL") || !args.has("NOINC") {
+                return Err("only calls of functions of the same cubin are known".into());
+            }
+            let mut inst = Inst::new(Op::Call {});
+            inst.target = target(code, args)?;
+            inst
+        }
+        "RET" => {
+            if !args.has("REL") || !args.has("NODEC") {
+                return Err("only returns to the address in a register are known".into());
+            }
+            let mut inst = Inst::new(Op::RetTo {});
+            args.srcs::<1>(&mut inst)?;
+            if target(code, args)? != Pc(0) {
+                return Err("the address is not relative to the beginning".into());
+            }
+            inst
+        }
+        "BSSY" => {
+            args.has("RECONVERGENT");
+            args.has("RELIABLE");
+            let at = convergence(args)?;
+            let mut inst = Inst::new(Op::Bssy { at });
+            inst.target = target(code, args)?;
+            inst
+        }
+        "BSYNC" => {
+            args.has("RECONVERGENT");
+            args.has("RELIABLE");
+            let pred = args.pred_src();
+            Inst::new(Op::Bsync { at: convergence(args)? }).guarded(pred)
+        }
+        "BREAK" => {
+            args.has("RELIABLE");
+            let pred = args.pred_src();
+            Inst::new(Op::Break { at: convergence(args)? }).guarded(pred)
+        }
+        "BMOV" => bmov(args)?,
+        "WARPSYNC" => warpsync(args)?,
+        "BAR" => bar(code, at, args)?,
+        "B2R" => {
+            // The barrier before it has the result.
+            if !args.has("RESULT") || !is_result(code, at) {
+                return Err("the barrier that it belongs to is not the instruction before it".into());
+            }
+            args.skip(args.rest().len());
+            Inst::new(Op::Nop {})
+        }
+        "MEMBAR" => {
+            args.has("SC");
+            args.has("ALL");
+            let scopes = [
+                ("CTA", Scope::Cta),
+                ("SM", Scope::Cta),
+                ("GPU", Scope::Gpu),
+                ("VC", Scope::Gpu),
+                ("SYS", Scope::Sys),
+            ];
+            Inst::new(Op::Membar { scope: args.pick(&scopes).unwrap_or(Scope::Sys) })
+        }
+        "NANOSLEEP" => {
+            let mut inst = Inst::new(Op::Nanosleep {});
+            args.srcs::<1>(&mut inst)?;
+            inst
+        }
+        "BPT" if args.has("TRAP") => {
+            args.skip(args.rest().len());
+            Inst::new(Op::Bpt {})
+        }
+        "S2R" | "S2UR" => special(args)?,
+        "CS2R" => {
+            if args.peek_second() == Some("SRZ") && !args.has("32") {
+                let mut inst = Inst::new(Op::MovPair {}).srcs([Src::RZ]);
+                args.dst(&mut inst)?;
+                args.skip(1);
+                inst
+            } else if args.has("32") {
+                special(args)?
+            } else {
+                return Err("only zero and special registers of 32 bits are known of it".into());
+            }
+        }
+        "VOTE" | "VOTEU" => super::arithmetic::vote(args, EVERY_LANE)?,
+        _ => return Ok(None),
+    };
+    Ok(Some(inst))
+}
+
+fn target(code: &[Result<Instruction, String>], args: &mut Args<'_>) -> Result<Pc, Refusal> {
+    match args.take()?.value {
+        Value::Target(address) => place(code, address),
+        Value::Integer(address) => place(code, address as u64),
+        _ => Err("its target is no address".into()),
+    }
+}
+
+/// An instruction whose first operand may be a predicate.
+fn predicated(op: Op, args: &mut Args<'_>) -> Inst {
+    let pred = args.pred_src();
+    Inst::new(op).guarded(pred)
+}
+
+fn branch(code: &[Result<Instruction, String>], args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    // Whether all lanes take it makes no difference to which take it.
+    args.has("U");
+    args.has("INC");
+    args.has("DEC");
+    if args.has("DIV") {
+        // It leaves for code that converges the lanes one after the other; waiting for them has the same effect.
+        let mut inst = Inst::new(Op::Warpsync {});
+        let members = args.take()?;
+        inst.src[0] = members_of(members)?;
+        target(code, args)?;
+        return Ok(inst);
+    }
+    let mut inst = predicated(Op::Bra {}, args);
+    inst.target = target(code, args)?;
+    Ok(inst)
+}
+
+/// The lanes that a branch on divergence names: it has the complement.
+fn members_of(operand: &Theirs) -> Result<Src, Refusal> {
+    match operand.value {
+        Value::Uniform(63 | 255) if operand.complement => Ok(EVERY_LANE),
+        Value::Uniform(number) if operand.complement => {
+            Ok(Src::uniform(trace_format::isa::UniformReg(number)))
+        }
+        _ => Err("the lanes are not the complement of a uniform register".into()),
+    }
+}
+
+fn convergence(args: &mut Args<'_>) -> Result<Convergence, Refusal> {
+    match args.take()?.value {
+        Value::Convergence(number) if usize::from(number) < Convergence::COUNT => Ok(Convergence(number)),
+        _ => Err("it names no convergence register".into()),
+    }
+}
+
+fn bmov(args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    args.has("32");
+    args.has("PQUAD");
+    let clear = Clear(args.has("CLEAR"));
+    if matches!(args.peek().map(|operand| operand.value), Some(Value::Convergence(_))) {
+        let mut inst = Inst::new(Op::BmovTo { at: convergence(args)? });
+        args.srcs::<1>(&mut inst)?;
+        return Ok(inst);
+    }
+    let mut inst = Inst::new(Op::Nop {});
+    args.dst(&mut inst)?;
+    inst.op = Op::BmovFrom { at: convergence(args)?, clear };
+    Ok(inst)
+}
+
+fn warpsync(args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    let mut inst = Inst::new(Op::Warpsync {}).srcs([EVERY_LANE]);
+    if args.has("ALL") {
+        return Ok(inst);
+    }
+    args.srcs::<1>(&mut inst)?;
+    Ok(inst)
+}
+
+/// Whether the instruction at a place takes the result of a barrier just before it.
+fn is_result(code: &[Result<Instruction, String>], at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| code.get(before));
+    let takes = matches!(code.get(at), Some(Ok(word)) if word.mnemonic == "B2R" && word.has("RESULT"));
+    takes && matches!(before, Some(Ok(word)) if word.mnemonic == "BAR" && word.has("RED"))
+}
+
+fn bar(code: &[Result<Instruction, String>], at: usize, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    args.has("DEFER_BLOCKING");
+    let mode = if args.has("SYNC") {
+        BarMode::Sync
+    } else if args.has("ARV") {
+        BarMode::Arrive
+    } else if args.has("RED") {
+        let modes = [("POPC", BarMode::RedPopc), ("AND", BarMode::RedAnd), ("OR", BarMode::RedOr)];
+        args.pick(&modes).ok_or("its reduction is not known")?
+    } else {
+        return Err("its kind is not known".into());
+    };
+    let mut inst = Inst::new(Op::Bar { mode }).srcs([Src::RZ, Src::imm(0)]);
+    inst.src[0] = args.src()?;
+    if !args.rest().is_empty() && args.rest().first().is_some_and(|operand| !is_pred(operand)) {
+        inst.src[1] = args.src()?;
+    }
+    if inst.op.is_barrier_reduction() {
+        inst.psrc[0] = args.pred_src();
+        if is_result(code, at + 1)
+            && let Some(Ok(taker)) = code.get(at + 1)
+        {
+            for operand in taker.operands.iter() {
+                match operand.value {
+                    Value::Register(sass::RZ) => {}
+                    Value::Register(number) => inst.dst = Reg(number),
+                    Value::Predicate(number) => inst.pdst[0] = Pred(number),
+                    _ => return Err("the place of its result is not known".into()),
+                }
+            }
+        }
+    }
+    Ok(inst)
+}
+
+fn is_pred(operand: &Theirs) -> bool {
+    matches!(operand.value, Value::Predicate(_) | Value::UniformPredicate(_))
+}
+
+/// Reads a special register.
+fn special(args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    let mut inst = Inst::new(Op::Nop {});
+    args.dst(&mut inst)?;
+    let Value::Name(name) = args.take()?.value else { return Err("it names no special register".into()) };
+    let sr = SpecialReg::ALL.iter().find(|sr| trace_format::isa::Modifier::suffix(*sr).trim() == name);
+    let sr = sr.copied().ok_or_else(|| format!("the special register {name} is not known"))?;
+    inst.op = Op::S2r { sr };
+    inst.psrc = [PredSrc::TRUE; 3];
+    Ok(inst)
+}

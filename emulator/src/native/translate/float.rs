@@ -1,0 +1,253 @@
+//! Floating-point arithmetic, conversions and matrices.
+
+use super::Refusal;
+use super::args::Args;
+use super::arithmetic::{COMBINATIONS, binary, is_max, ternary, unary};
+use sass::{Instruction, RZ, Value};
+use trace_format::isa::{
+    AccTy, BoolFloat, FCmp, FloatTy, Ftz, HmmaSat, HmmaShape, HmmaTy, ImmaShape, Inst, IntElement, IntRnd,
+    IntTy, Max, MufuFn, NanProp, Op, PackRnd, Relu, Rnd, Sat, SatFinite, SatInt, Src,
+};
+
+const ROUNDINGS: [(&str, Rnd); 4] = [("RN", Rnd::Rn), ("RZ", Rnd::Rz), ("RM", Rnd::Rm), ("RP", Rnd::Rp)];
+
+const COMPARISONS: [(&str, FCmp); 14] = [
+    ("LTU", FCmp::Ltu),
+    ("EQU", FCmp::Equ),
+    ("LEU", FCmp::Leu),
+    ("GTU", FCmp::Gtu),
+    ("NEU", FCmp::Neu),
+    ("GEU", FCmp::Geu),
+    ("LT", FCmp::Lt),
+    ("EQ", FCmp::Eq),
+    ("LE", FCmp::Le),
+    ("GT", FCmp::Gt),
+    ("NE", FCmp::Ne),
+    ("GE", FCmp::Ge),
+    ("NUM", FCmp::Num),
+    ("NAN", FCmp::Nan),
+];
+
+const INT_ROUNDINGS: [(&str, IntRnd); 3] =
+    [("TRUNC", IntRnd::Trunc), ("FLOOR", IntRnd::Floor), ("CEIL", IntRnd::Ceil)];
+
+const INTEGERS: [(&str, IntTy); 8] = [
+    ("U8", IntTy::U8),
+    ("S8", IntTy::S8),
+    ("U16", IntTy::U16),
+    ("S16", IntTy::S16),
+    ("U32", IntTy::U32),
+    ("S32", IntTy::S32),
+    ("U64", IntTy::U64),
+    ("S64", IntTy::S64),
+];
+
+const FLOATS: [(&str, FloatTy); 4] =
+    [("F64", FloatTy::F64), ("F32", FloatTy::F32), ("F16", FloatTy::F16), ("BF16", FloatTy::Bf16)];
+
+/// Translates an instruction of this file; none if it is another.
+pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Option<Inst>, Refusal> {
+    let inst = match word.mnemonic {
+        "FADD" => {
+            let (rnd, ftz, sat) = style(args);
+            binary(Op::Fadd { rnd, ftz, sat }, args)?
+        }
+        "FMUL" => {
+            let (rnd, ftz, sat) = style(args);
+            binary(Op::Fmul { rnd, ftz, sat }, args)?
+        }
+        "FFMA" => {
+            let (rnd, ftz, sat) = style(args);
+            ternary(Op::Ffma { rnd, ftz, sat }, args)?
+        }
+        "FSEL" => {
+            let ftz = Ftz(args.has("FTZ"));
+            let mut inst = binary(Op::Fsel { ftz }, args)?;
+            inst.psrc[0] = args.pred_src();
+            inst
+        }
+        "FMNMX" => {
+            let (ftz, nan) = (Ftz(args.has("FTZ")), NanProp(args.has("NAN")));
+            let mut inst = binary(Op::Nop {}, args)?;
+            inst.op = Op::Fmnmx { max: Max(is_max(args)?), ftz, nan };
+            inst
+        }
+        "FSETP" => {
+            let (cmp, bop, ftz) = comparison(args)?;
+            setp(Op::Fsetp { cmp, ftz, bop }, args)?
+        }
+        "DSETP" => {
+            let (cmp, bop, _) = comparison(args)?;
+            setp(Op::Dsetp { cmp, bop }, args)?
+        }
+        "FSET" => {
+            let bf = BoolFloat(args.has("BF"));
+            let (cmp, bop, ftz) = comparison(args)?;
+            let mut inst = binary(Op::Fset { cmp, ftz, bop, bf }, args)?;
+            inst.psrc[0] = args.pred_src();
+            inst
+        }
+        "FCHK" => {
+            args.has("DIVIDE");
+            let mut inst = Inst::new(Op::Fchk {});
+            args.pred_dsts(&mut inst);
+            args.srcs::<2>(&mut inst)?;
+            inst
+        }
+        "MUFU" => {
+            let functions = [
+                ("RCP64H", MufuFn::Rcp64h),
+                ("RSQ64H", MufuFn::Rsq64h),
+                ("RCP", MufuFn::Rcp),
+                ("RSQ", MufuFn::Rsq),
+                ("SQRT", MufuFn::Sqrt),
+                ("EX2", MufuFn::Ex2),
+                ("LG2", MufuFn::Lg2),
+                ("SIN", MufuFn::Sin),
+                ("COS", MufuFn::Cos),
+                ("TANH", MufuFn::Tanh),
+            ];
+            let func = args.pick(&functions).ok_or("its function is not known")?;
+            unary(Op::Mufu { func, ftz: Ftz(false) }, args)?
+        }
+        "DADD" => binary(Op::Dadd { rnd: rounding(args) }, args)?,
+        "DMUL" => binary(Op::Dmul { rnd: rounding(args) }, args)?,
+        "DFMA" => ternary(Op::Dfma { rnd: rounding(args) }, args)?,
+        "HFMA2" => half_constant(args)?,
+        "F2F" => {
+            let (rnd, ftz, sat) = style(args);
+            let formats: Vec<FloatTy> = args.all(&FLOATS);
+            let [dst, src] = formats[..] else { return Err("its formats are not known".into()) };
+            unary(Op::F2f { dst, src, rnd, ftz, sat }, args)?
+        }
+        "F2FP" => {
+            if !args.has("PACK_AB") {
+                return Err("only its packing of two numbers is known".into());
+            }
+            let dst = if args.has("BF16") { FloatTy::Bf16 } else { FloatTy::F16 };
+            args.has("F16");
+            args.has("F32");
+            let rnd = if args.has("RZ") { PackRnd::Zero } else { PackRnd::Nearest };
+            let relu = Relu(args.has("RELU"));
+            binary(Op::F2fp { dst, rnd, relu, fin: SatFinite(false) }, args)?
+        }
+        "F2I" => {
+            // What it does with numbers out of range is the same with and without this.
+            args.has("NTZ");
+            let ftz = Ftz(args.has("FTZ"));
+            let rnd = args.pick(&INT_ROUNDINGS).unwrap_or(IntRnd::Nearest);
+            let dst = args.pick(&INTEGERS).unwrap_or(IntTy::S32);
+            let src = args.pick(&FLOATS).unwrap_or(FloatTy::F32);
+            unary(Op::F2i { dst, src, rnd, ftz }, args)?
+        }
+        "I2F" | "I2FP" => {
+            let rnd = rounding(args);
+            let dst = args.pick(&FLOATS).unwrap_or(FloatTy::F32);
+            let mut src = args.pick(&INTEGERS).unwrap_or(IntTy::S32);
+            let mut inst = Inst::new(Op::Nop {});
+            args.dst(&mut inst)?;
+            let part;
+            (inst.src[0], part) = args.part()?;
+            src = match (src, part) {
+                (src, "") => src,
+                (IntTy::U8 | IntTy::S8, "B0") | (IntTy::U16 | IntTy::S16, "H0") => src,
+                _ => return Err(format!("the part .{part} of a register is not known of it")),
+            };
+            inst.op = Op::I2f { dst, src, rnd };
+            inst
+        }
+        "FRND" => {
+            let (ftz, rnd) = (Ftz(args.has("FTZ")), args.pick(&INT_ROUNDINGS).unwrap_or(IntRnd::Nearest));
+            let ty = args.pick(&FLOATS).unwrap_or(FloatTy::F32);
+            unary(Op::Frnd { ty, rnd, ftz, sat: Sat(false) }, args)?
+        }
+        "HMMA" => hmma(args)?,
+        "IMMA" => imma(args)?,
+        "DMMA" => {
+            args.has("884");
+            args.has("8x8x4");
+            ternary(Op::Dmma { rnd: rounding(args) }, args)?
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(inst))
+}
+
+fn rounding(args: &mut Args<'_>) -> Rnd {
+    args.pick(&ROUNDINGS).unwrap_or(Rnd::Rn)
+}
+
+fn style(args: &mut Args<'_>) -> (Rnd, Ftz, Sat) {
+    (rounding(args), Ftz(args.has("FTZ")), Sat(args.has("SAT")))
+}
+
+fn comparison(args: &mut Args<'_>) -> Result<(FCmp, trace_format::isa::BoolOp, Ftz), Refusal> {
+    let ftz = Ftz(args.has("FTZ"));
+    let cmp = args.pick(&COMPARISONS).ok_or("its comparison is not known")?;
+    let bop = args.pick(&COMBINATIONS).ok_or("its combination is not known")?;
+    Ok((cmp, bop, ftz))
+}
+
+fn setp(op: Op, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    let mut inst = Inst::new(op);
+    args.pred_dsts(&mut inst);
+    args.srcs::<2>(&mut inst)?;
+    inst.psrc[0] = args.pred_src();
+    Ok(inst)
+}
+
+/// A multiply-add of halves with zeros, by which a constant is moved.
+fn half_constant(args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    args.has("MMA");
+    let mut inst = Inst::new(Op::Mov {});
+    args.dst(&mut inst)?;
+    for _ in 0..2 {
+        if !matches!(args.take()?.value, Value::Register(RZ)) {
+            return Err("only the move of a constant is known of it".into());
+        }
+    }
+    let mut bits = 0;
+    for _ in 0..2 {
+        let operand = args.take()?;
+        let Value::Half(half) = operand.value else {
+            return Err("only the move of a constant is known of it".into());
+        };
+        bits = bits << 16 | u32::from(half);
+    }
+    inst.src[0] = Src::imm(bits);
+    Ok(inst)
+}
+
+fn hmma(args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    let shapes = [("16816", HmmaShape::S16816), ("1688", HmmaShape::S1688), ("1684", HmmaShape::S1684)];
+    let shape = args.pick(&shapes).ok_or("its shape is not known")?;
+    let ty = args.pick(&[("BF16", HmmaTy::Bf16), ("TF32", HmmaTy::Tf32)]).unwrap_or(HmmaTy::F16);
+    let acc = args.pick(&[("F32", AccTy::F32), ("F16", AccTy::F16)]).ok_or("its accumulator is not known")?;
+    ternary(Op::Hmma { shape, ty, acc, sat: HmmaSat(args.has("SATFINITE")) }, args)
+}
+
+fn imma(args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    let shapes = [
+        ("8816", ImmaShape::S8816),
+        ("16816", ImmaShape::S16816),
+        ("16832", ImmaShape::S16832),
+        ("8832", ImmaShape::S8832),
+        ("16864", ImmaShape::S16864),
+    ];
+    let shape = args.pick(&shapes).ok_or("its shape is not known")?;
+    let elements =
+        [("U8", IntElement::U8), ("S8", IntElement::S8), ("U4", IntElement::U4), ("S4", IntElement::S4)];
+    let types = args.all(&elements);
+    let [a, b] = types[..] else { return Err("its elements are not known".into()) };
+    let mut inst = Inst::new(Op::Imma { shape, a, b, sat: SatInt(args.has("SAT")) });
+    args.dst(&mut inst)?;
+    for (place, order) in [(0, "ROW"), (1, "COL")] {
+        let (src, part) = args.part()?;
+        if !part.is_empty() && part != order {
+            return Err("the order of a matrix is not known".into());
+        }
+        inst.src[place] = src;
+    }
+    inst.src[2] = args.src()?;
+    Ok(inst)
+}

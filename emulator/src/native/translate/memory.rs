@@ -1,0 +1,238 @@
+//! Memory.
+
+use super::Refusal;
+use super::args::{Address, Args};
+use sass::{Instruction, RZ, Value};
+use trace_format::isa::{
+    AddrMode, AtomOp, AtomTy, Bank, Inst, MatrixCount, MemOrder, MemWidth, Op, Operand, ReadOnly, Reg, Scale,
+    Scope, Src, Transposed,
+};
+
+const WIDTHS: [(&str, MemWidth); 6] = [
+    ("U8", MemWidth::U8),
+    ("S8", MemWidth::S8),
+    ("U16", MemWidth::U16),
+    ("S16", MemWidth::S16),
+    ("64", MemWidth::B64),
+    ("128", MemWidth::B128),
+];
+
+/// Translates an instruction of this file; none if it is another.
+pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Option<Inst>, Refusal> {
+    let inst = match word.mnemonic {
+        "LDG" | "LD" => {
+            let (order, ro) = (order(args), ReadOnly(args.has("CONSTANT")));
+            let width = width(args);
+            let op =
+                if word.mnemonic == "LDG" { Op::Ldg { width, order, ro } } else { Op::Ld { width, order } };
+            load(op, args, Form::Wide)?
+        }
+        "STG" | "ST" => {
+            let (order, width) = (order(args), width(args));
+            let op = if word.mnemonic == "STG" { Op::Stg { width, order } } else { Op::St { width, order } };
+            store(op, args, Form::Wide)?
+        }
+        "LDS" => {
+            args.has("U");
+            let width = width(args);
+            let mut inst = load(Op::Lds { width, scale: Scale::X1 }, args, Form::Scaled)?;
+            inst.op = Op::Lds { width, scale: scale(word)? };
+            inst
+        }
+        "STS" => {
+            let width = width(args);
+            let mut inst = store(Op::Sts { width, scale: Scale::X1 }, args, Form::Scaled)?;
+            inst.op = Op::Sts { width, scale: scale(word)? };
+            inst
+        }
+        "LDL" => load(Op::Ldl { width: width(args) }, args, Form::Narrow)?,
+        "STL" => store(Op::Stl { width: width(args) }, args, Form::Narrow)?,
+        "LDC" => ldc(args)?,
+        "LDSM" => {
+            args.has("16");
+            let trans = Transposed(args.has("MT88"));
+            args.has("M88");
+            let counts = [("4", MatrixCount::X4), ("2", MatrixCount::X2)];
+            let count = args.pick(&counts).unwrap_or(MatrixCount::X1);
+            load(Op::Ldsm { count, trans }, args, Form::Narrow)?
+        }
+        "ATOMG" | "ATOM" | "ATOMS" => atomic(word, args)?,
+        "RED" | "REDG" => reduction(args)?,
+        _ => return Ok(None),
+    };
+    Ok(Some(inst))
+}
+
+/// How the register of an address is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// A pair.
+    Wide,
+    /// 32 bits.
+    Narrow,
+    /// 32 bits times a factor.
+    Scaled,
+}
+
+fn width(args: &mut Args<'_>) -> MemWidth {
+    args.pick(&WIDTHS).unwrap_or(MemWidth::B32)
+}
+
+/// The scopes do not matter to one that does everything in order.
+fn scope(args: &mut Args<'_>) -> Scope {
+    let scopes = [("CTA", Scope::Cta), ("SM", Scope::Cta), ("GPU", Scope::Gpu), ("SYS", Scope::Sys)];
+    args.pick(&scopes).unwrap_or(Scope::Sys)
+}
+
+fn order(args: &mut Args<'_>) -> MemOrder {
+    args.has("PRIVATE");
+    let strong = args.has("STRONG") || args.has("MMIO");
+    scope(args);
+    if strong { MemOrder::Strong } else { MemOrder::Weak }
+}
+
+fn scale(word: &Instruction) -> Result<Scale, Refusal> {
+    let widths = word.operands.iter().filter_map(|operand| match operand.value {
+        Value::Address { width, .. } => Some(width),
+        _ => None,
+    });
+    match widths.last() {
+        Some("") => Ok(Scale::X1),
+        Some("X4") => Ok(Scale::X4),
+        Some("X8") => Ok(Scale::X8),
+        Some("X16") => Ok(Scale::X16),
+        _ => Err("the factor of its address is not known".into()),
+    }
+}
+
+fn address(inst: &mut Inst, args: &mut Args<'_>, form: Form) -> Result<(), Refusal> {
+    let Address { register, width, base, offset } = args.address()?;
+    let fits = match (form, width) {
+        (Form::Wide, "64") | (Form::Narrow, "") | (Form::Scaled, _) => true,
+        // sm_75 does not print the width.
+        (Form::Wide, "") => true,
+        // A register of 32 bits is zero.
+        (Form::Wide, "U32") => register == Reg::RZ,
+        _ => false,
+    };
+    if !fits {
+        return Err(format!("an address of the form .{width} is not known of it"));
+    }
+    inst.src[0] = Src::reg(register);
+    (inst.base, inst.offset) = (base, offset);
+    Ok(())
+}
+
+fn load(op: Op, args: &mut Args<'_>, form: Form) -> Result<Inst, Refusal> {
+    let mut inst = Inst::new(op);
+    // A predicate that some loads write: whether the line is there.
+    if args.pred_dst().is_some_and(|pred| !pred.is_true()) {
+        return Err("its predicate is not known".into());
+    }
+    args.dst(&mut inst)?;
+    address(&mut inst, args, form)?;
+    if args.maybe_pred_src().is_some_and(|pred| pred != trace_format::isa::PredSrc::TRUE) {
+        return Err("its predicate is not known".into());
+    }
+    Ok(inst)
+}
+
+fn store(op: Op, args: &mut Args<'_>, form: Form) -> Result<Inst, Refusal> {
+    let mut inst = Inst::new(op);
+    address(&mut inst, args, form)?;
+    inst.src[1] = args.src()?;
+    Ok(inst)
+}
+
+fn ldc(args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    let width = width(args);
+    let mut inst = Inst::new(Op::Nop {});
+    args.dst(&mut inst)?;
+    let Value::Constant { bank, register, uniform: None, offset, .. } = args.take()?.value else {
+        return Err("its operand is of a kind that is not known of it".into());
+    };
+    inst.op = Op::Ldc { width, bank: Bank(bank) };
+    let register = register.filter(|number| *number != RZ).map_or(Reg::RZ, Reg);
+    (inst.src[0], inst.offset) = (Src::reg(register), offset);
+    Ok(inst)
+}
+
+const OPERATIONS: [(&str, AtomOp); 10] = [
+    ("ADD", AtomOp::Add),
+    ("MIN", AtomOp::Min),
+    ("MAX", AtomOp::Max),
+    ("INC", AtomOp::Inc),
+    ("DEC", AtomOp::Dec),
+    ("AND", AtomOp::And),
+    ("OR", AtomOp::Or),
+    ("XOR", AtomOp::Xor),
+    ("EXCH", AtomOp::Exch),
+    ("CAS", AtomOp::Cas),
+];
+
+const TYPES: [(&str, AtomTy); 9] = [
+    ("S32", AtomTy::S32),
+    ("S64", AtomTy::S64),
+    ("64", AtomTy::U64),
+    ("F32", AtomTy::F32),
+    ("F64", AtomTy::F64),
+    ("F16x2", AtomTy::F16x2),
+    ("BF16x2", AtomTy::Bf16x2),
+    ("BF16_V2", AtomTy::Bf16x2),
+    ("128", AtomTy::B128),
+];
+
+fn operation(args: &mut Args<'_>) -> Result<(AtomOp, AtomTy), Refusal> {
+    args.has("FTZ");
+    args.has("RN");
+    args.has("U32");
+    // Compare-and-swap in a loop of its own.
+    let spins = args.has("CAST") && args.has("SPIN");
+    let op = if spins { Some(AtomOp::Cas) } else { args.pick(&OPERATIONS) };
+    Ok((op.ok_or("its operation is not known")?, args.pick(&TYPES).unwrap_or(AtomTy::U32)))
+}
+
+fn atomic(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    let order = order(args);
+    let counts = args.has("POPC");
+    let mut inst = Inst::new(Op::Nop {});
+    if counts {
+        args.has("32");
+    }
+    let (op, ty) = operation(args)?;
+    if args.pred_dst().is_some_and(|pred| !pred.is_true()) {
+        return Err("its predicate is not known".into());
+    }
+    args.dst(&mut inst)?;
+    if word.mnemonic == "ATOMS" {
+        inst.op = Op::Atoms { op, ty };
+        address(&mut inst, args, Form::Narrow)?;
+    } else {
+        let mode = if word.mnemonic == "ATOMG" { AddrMode::Global } else { AddrMode::Generic };
+        inst.op = Op::Atomg { op, ty, mode, order, scope: Scope::Gpu };
+        address(&mut inst, args, Form::Wide)?;
+    }
+    if counts {
+        // Adds the number of lanes with the same address, as if each added 1; what they get differs.
+        if inst.dst != Reg::RZ || op != AtomOp::Inc {
+            return Err("only the count without a result is known of it".into());
+        }
+        inst.op = Op::Atoms { op: AtomOp::Add, ty: AtomTy::U32 };
+        inst.src[1] = Src { operand: Operand::Imm(1), neg: false, abs: false };
+        return Ok(inst);
+    }
+    inst.src[1] = args.src()?;
+    if op == AtomOp::Cas {
+        inst.src[2] = args.src()?;
+    }
+    Ok(inst)
+}
+
+fn reduction(args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    let order = order(args);
+    let (op, ty) = operation(args)?;
+    let mut inst = Inst::new(Op::Red { op, ty, mode: AddrMode::Global, order, scope: Scope::Gpu });
+    address(&mut inst, args, Form::Wide)?;
+    inst.src[1] = args.src()?;
+    Ok(inst)
+}

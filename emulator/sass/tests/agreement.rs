@@ -11,14 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use test_kit::{Tool, skipped};
 
-/// The CUDA toolkit that `CUDA_HOME` or `CUDA_PATH` name, the one that is installed, or the one of the script.
-fn toolkit() -> Option<PathBuf> {
-    let told = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
-    let cache = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/warplab/cuda"));
-    let mut places = told.chain([PathBuf::from("/usr/local/cuda")]).chain(cache);
-    places.find(|place| ["ptxas", "nvdisasm"].iter().all(|tool| place.join("bin").join(tool).is_file()))
-}
-
 /// PTX files below a folder.
 fn ptx_files(folder: &Path, found: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
@@ -34,7 +26,7 @@ fn ptx_files(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn every_word_is_printed_as_nvdisasm_does() {
-    let Some(toolkit) = toolkit() else {
+    let Some(toolkit) = kit::toolkit(&["ptxas", "nvdisasm"]) else {
         return skipped(Tool::Nvcc, "no ptxas and nvdisasm; tools/scripts/cuda-toolkit.sh installs them");
     };
     let mut files = Vec::new();

@@ -1,12 +1,23 @@
-//! nvdisasm on raw words.
+//! The tools of a CUDA toolkit.
+
+#![allow(dead_code)]
 
 use sass::Target;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A NOP, which takes the place of words that nvdisasm refuses.
 const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
+
+/// The CUDA toolkit that `CUDA_HOME` or `CUDA_PATH` name, the one that is installed, or the one of the script, if it has
+/// these tools.
+pub(crate) fn toolkit(tools: &[&str]) -> Option<PathBuf> {
+    let told = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let cache = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/warplab/cuda"));
+    let mut places = told.chain([PathBuf::from("/usr/local/cuda")]).chain(cache);
+    places.find(|place| tools.iter().all(|tool| place.join("bin").join(tool).is_file()))
+}
 
 /// The text of each word at address 16 times its index, without doubled spaces; none for a word that nvdisasm refuses.
 ///

@@ -1,7 +1,8 @@
-//! Loading a PTX file: reading, parsing, lowering, finding kernels by name.
+//! Loading a PTX file: reading, parsing, lowering, finding kernels by name; and modules of either kind of code.
 
 use crate::device_runtime;
 use crate::lower::{self, LowerOptions, Lowered, ModuleLayout};
+use crate::native::{NativeError, NativeModule};
 use crate::ptx::{self, Diagnostic, Diagnostics, FuncId, Module};
 use std::io::Read;
 use std::path::Path;
@@ -13,6 +14,8 @@ const MAX_FILE_BYTES: u64 = 512 << 20;
 const NO_TEXT: &str = "it is not text; a PTX file is expected";
 const PROGRAM: &str =
     "it is a compiled program or library; `emu run -- PROGRAM` runs it and `emu extract` takes its PTX out";
+
+const CUBIN: &str = "it is machine code, which `--code sass` runs";
 
 /// Error of reading, parsing or lowering a module.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +32,15 @@ pub enum ModuleError {
     /// The PTX has errors.
     #[error("{0}")]
     Ptx(Box<Diagnostics>),
+    /// Machine code cannot be loaded, or a kernel of it is not supported.
+    #[error("{0}")]
+    Native(Box<NativeError>),
+}
+
+impl From<NativeError> for ModuleError {
+    fn from(error: NativeError) -> Self {
+        ModuleError::Native(Box::new(error))
+    }
 }
 
 impl From<Diagnostics> for ModuleError {
@@ -63,7 +75,8 @@ impl LoadedModule {
             return Err(refused(format!("{hint}; a PTX file is expected")));
         }
         if bytes.starts_with(b"\x7fELF") {
-            return Err(refused(PROGRAM.into()));
+            let machine = bytes.get(18..20);
+            return Err(refused(if machine == Some(&[190, 0]) { CUBIN } else { PROGRAM }.into()));
         }
         if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(refused(format!("it is larger than {} MiB", MAX_FILE_BYTES >> 20)));
@@ -112,6 +125,96 @@ impl LoadedModule {
             file.name = name.to_string_lossy().into_owned();
         }
         Ok(lowered)
+    }
+}
+
+/// A module of either kind of code.
+#[derive(Clone, Debug)]
+pub enum AnyModule {
+    /// PTX.
+    Ptx(Arc<LoadedModule>),
+    /// NVIDIA's machine code.
+    Native(Arc<NativeModule>),
+}
+
+impl From<Arc<LoadedModule>> for AnyModule {
+    fn from(module: Arc<LoadedModule>) -> Self {
+        AnyModule::Ptx(module)
+    }
+}
+
+impl From<Arc<NativeModule>> for AnyModule {
+    fn from(module: Arc<NativeModule>) -> Self {
+        AnyModule::Native(module)
+    }
+}
+
+impl AnyModule {
+    /// What messages call it: the file that it was read from.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            AnyModule::Ptx(module) => module.module.source.name(),
+            AnyModule::Native(module) => module.name(),
+        }
+    }
+
+    /// Names of the kernels that can be launched, in the order of the file.
+    #[must_use]
+    pub fn kernels(&self) -> Vec<&str> {
+        match self {
+            AnyModule::Ptx(module) => module.kernels(),
+            AnyModule::Native(module) => module.kernels().collect(),
+        }
+    }
+
+    /// The machine kernel of a kernel; none if there is no kernel of the name.
+    ///
+    /// # Errors
+    /// It does not fit the registers, or is not supported.
+    pub fn lower(&self, name: &str, options: &LowerOptions) -> Option<Result<Lowered, ModuleError>> {
+        match self {
+            AnyModule::Ptx(module) => Some(module.lower(module.kernel(name)?, options)),
+            AnyModule::Native(module) => Some(
+                module.translate(name, options.stack_bytes)?.map(Lowered::plain).map_err(ModuleError::from),
+            ),
+        }
+    }
+
+    /// Whether there is a kernel of a name.
+    #[must_use]
+    pub fn has_kernel(&self, name: &str) -> bool {
+        match self {
+            AnyModule::Ptx(module) => module.kernel(name).is_some(),
+            AnyModule::Native(module) => module.has_kernel(name),
+        }
+    }
+
+    /// The PTX, if it is that.
+    #[must_use]
+    pub fn ptx(&self) -> Option<&LoadedModule> {
+        match self {
+            AnyModule::Ptx(module) => Some(module),
+            AnyModule::Native(_) => None,
+        }
+    }
+
+    /// Bytes of its constants.
+    #[must_use]
+    pub fn constant_bytes(&self) -> usize {
+        match self {
+            AnyModule::Ptx(module) => module.layout.const_image.len(),
+            AnyModule::Native(module) => module.constants.len(),
+        }
+    }
+
+    /// The compute capability that it was compiled for, such as 75.
+    #[must_use]
+    pub fn arch(&self) -> u32 {
+        match self {
+            AnyModule::Ptx(module) => module.module.target.sm,
+            AnyModule::Native(module) => module.target().number(),
+        }
     }
 }
 

@@ -22,6 +22,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Environment variable that names the board to show programs.
 pub(crate) const DEVICE_VARIABLE: &str = "WARPLAB_DEVICE";
+/// Environment variable that says which code runs, `ptx` or `sass` ([`emulator::session::CodeKind`]).
+pub(crate) const CODE_VARIABLE: &str = "WARPLAB_CODE";
 /// Environment variable with the number of threads that run blocks.
 pub(crate) const THREADS_VARIABLE: &str = "WARPLAB_THREADS";
 /// Environment variable with the limit of warp instructions of a launch.
@@ -168,6 +170,7 @@ impl Gpu {
         if let Some(bytes) = variable(STACK_VARIABLE) {
             gpu.modules.lowering.stack_bytes = bytes;
         }
+        gpu.modules.code = variable(CODE_VARIABLE);
         gpu.modules.lowering.keep_branches =
             std::env::var_os(KEEP_BRANCHES_VARIABLE).is_some_and(|v| v == "1");
         gpu.modules.lowering.fmad = std::env::var_os(FMAD_VARIABLE).is_none_or(|v| v != "0" && v != "false");

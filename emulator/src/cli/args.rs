@@ -2,7 +2,7 @@
 
 use crate::exec::{DEFAULT_INTERLEAVE, DEFAULT_MAX_INSTRUCTIONS, DEFAULT_MAX_PRINT_BYTES, Options};
 use crate::lower::{DEFAULT_STACK_BYTES, LowerOptions, Schedule};
-use crate::session::{DEFAULT_HEAP_BYTES, Setup};
+use crate::session::{CodeKind, DEFAULT_HEAP_BYTES, Setup};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -42,7 +42,10 @@ pub(super) enum Command {
   emu run app.ptx
   emu run app.ptx --launch small.toml --threads 1
   emu run app.ptx --maxregs 32        what the kernels do with 32 registers per thread
-  emu run app.ptx --set n=4096 --set a.len=n*2 --set launch.0.grid=[16,1,1] --dump c")]
+  emu run app.ptx --set n=4096 --set a.len=n*2 --set launch.0.grid=[16,1,1] --dump c
+  emu run app.cubin                   NVIDIA's machine code (nvcc -cubin -arch=sm_80 app.cu) with app.toml
+  emu run app.ptx --code sass --cubin app.sm_86.cubin    the launches of app.toml, with machine code
+  emu run --code sass -- ./app        a CUDA program with its machine code")]
     Run(Run),
     /// Run the launches of a manifest, or a CUDA program, and write their trace.
     #[command(after_help = "Examples:
@@ -157,12 +160,21 @@ impl Code {
 /// Flags shared by `emu run` and `emu record`.
 #[derive(Debug, Args)]
 pub(super) struct Run {
-    /// The PTX file, with its launch manifest beside it, or a manifest ending in .toml that names its PTX file.
+    /// The PTX file or cubin, with its launch manifest beside it, or a manifest ending in .toml that names its file.
     #[arg(value_name = "APP.ptx", required_unless_present = "program", conflicts_with = "program")]
     pub ptx: Option<PathBuf>,
     /// A CUDA program (executable, script, interpreter) with its arguments.
     #[arg(last = true, value_name = "PROGRAM")]
     pub program: Vec<OsString>,
+    /// The code that runs: `ptx`, or `sass`, NVIDIA's machine code that a compiler has made; nothing is compiled here. Default: ptx,
+    /// and sass where there is no PTX. The machine code of a PTX file is in the file of --cubin, of the key `cubin` of the
+    /// manifest, or in APP.cubin beside the PTX.
+    #[arg(long = "code", value_name = "KIND")]
+    pub kind: Option<CodeKind>,
+    /// Run the machine code of this file: a cubin, fat binary, executable or library. Of several targets in it, the oldest known
+    /// runs.
+    #[arg(long, value_name = "FILE", conflicts_with = "program")]
+    pub cubin: Option<PathBuf>,
     /// (program) The GPU that it sees: rtx2060 by default.
     #[arg(long, value_name = "NAME", conflicts_with = "ptx")]
     pub device: Option<String>,
@@ -276,15 +288,6 @@ pub(super) struct Disasm {
     pub code: Code,
 }
 
-/// The code that `emu disasm` lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum CodeKind {
-    /// Kernels as the PTX becomes here.
-    Ptx,
-    /// NVIDIA's machine code.
-    Sass,
-}
-
 /// Flags of `emu extract`.
 #[derive(Debug, Args)]
 pub(super) struct Extract {
@@ -332,6 +335,8 @@ impl Run {
             overrides: self.overrides.clone(),
             lowering: LowerOptions { stack_bytes: self.stack_bytes, ..self.code.options() },
             heap_bytes: Some(self.heap_bytes),
+            code: self.kind,
+            cubin: self.cubin.clone(),
         }
     }
 

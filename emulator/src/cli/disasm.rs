@@ -3,10 +3,10 @@
 //! A line gives the program counter, the number of live registers before the instruction, a mark at
 //! reconvergence points (`>`) and other branch targets (`:`), and the instruction. `machine_code` lists NVIDIA's.
 
-use super::args::{CodeKind, Disasm};
+use super::args::Disasm;
 use super::error::CliError;
 use super::machine_code;
-use crate::session::LoadedModule;
+use crate::session::{CodeKind, LoadedModule};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;

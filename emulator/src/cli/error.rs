@@ -1,7 +1,7 @@
 //! Errors of commands, and messages on standard error.
 
-use crate::module::{LoadedModule, ModuleError};
-use crate::session::SessionError;
+use crate::module::ModuleError;
+use crate::session::{Session, SessionError};
 use std::io::IsTerminal;
 use warplab_host::destination::Destination;
 
@@ -53,13 +53,26 @@ pub(super) fn tell_interrupted(destination: &Destination) {
     }
 }
 
-/// Prints warnings about a loaded module on standard error.
-pub(super) fn warn(module: &LoadedModule) {
-    let warnings = &module.module.warnings;
-    if warnings.iter().next().is_some() {
-        let colour = colours(&std::io::stderr());
-        let shown = if colour { warnings.render(true) } else { format!("{warnings}\n") };
-        eprint!("{shown}");
+/// Prints warnings about a session's module on standard error: those of PTX, and the instructions of machine code that have
+/// no translation.
+pub(super) fn warn(session: &Session) {
+    if let Some(module) = session.module().ptx() {
+        let warnings = &module.module.warnings;
+        if warnings.iter().next().is_some() {
+            let colour = colours(&std::io::stderr());
+            let shown = if colour { warnings.render(true) } else { format!("{warnings}\n") };
+            eprint!("{shown}");
+        }
+        return;
+    }
+    for kernel in session.kernels() {
+        if let Some((_, first)) = kernel.traps.first() {
+            let (name, count) = (warplab_host::symbols::both(&kernel.name), kernel.traps.len());
+            let more = if count > 1 { format!(", and {} more", count - 1) } else { String::new() };
+            eprintln!(
+                "note: kernel {name} has code that is not supported, at which a thread that comes to it stops: {first}{more}"
+            );
+        }
     }
 }
 

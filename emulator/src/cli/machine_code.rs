@@ -14,10 +14,6 @@ use warplab_host::input;
 /// A closed library without kernels of its own, which is not read either.
 const NVFATBIN: &str = "libnvfatbin";
 
-/// Parts of mangled names that only kernels of these libraries have; a program may be linked with them statically.
-const CLOSED_NAMES: [&str; 8] =
-    ["6cublas", "8cublasLt", "5cudnn", "8cusparse", "8cusolver", "5cufft", "6curand", "9cutensor"];
-
 /// The machine number of NVIDIA's GPUs in ELF files, and its place.
 const EM_CUDA: [u8; 2] = [190, 0];
 const MACHINE_AT: usize = 18;
@@ -110,7 +106,7 @@ fn write_function(
     function: &Function<'_>,
     file: &str,
 ) -> Result<(), CliError> {
-    if CLOSED_NAMES.iter().any(|part| function.name.contains(part)) {
+    if fatbin::closed_kernel(&function.name).is_some() {
         return Err(CliError::Usage(format!(
             "{file}: kernel {} is of a library of NVIDIA, whose licence forbids to disassemble it",
             function.name

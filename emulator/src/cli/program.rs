@@ -12,6 +12,7 @@ use crate::exec::{DEFAULT_INTERLEAVE, DEFAULT_MAX_PRINT_BYTES, Options};
 use crate::fatbin::runtime::{Runtime, is_without_loader, runtime};
 use crate::fatbin::{self, Image, ImageKind, Origin};
 use crate::lower::{DEFAULT_STACK_BYTES, Schedule};
+use crate::native::module::{is_known, known_targets};
 use crate::record::selection::Selection;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -145,6 +146,7 @@ fn command(args: &Run) -> Result<Command, CliError> {
     };
     let changed = |value: u64, usual: u64| (value != usual).then(|| value.to_string());
     pass("DEVICE", args.device.clone());
+    pass("CODE", args.kind.map(|kind| kind.name().into()));
     pass("THREADS", args.threads.map(|n| n.to_string()));
     pass("MAX_INSTRUCTIONS", changed(args.max_instructions, Options::default().max_instructions));
     pass("MAX_PRINT_BYTES", changed(args.max_print_bytes, DEFAULT_MAX_PRINT_BYTES));
@@ -242,9 +244,11 @@ fn examine(path: &Path, bytes: &[u8]) -> Result<(), String> {
             "{shown} is statically linked, so that no library can be loaded into it\n  help: link it without `-static`"
         ));
     }
-    if !images.iter().filter(own).any(|i| i.kind == ImageKind::Ptx) {
+    let runs = |i: &Image| i.kind == ImageKind::Ptx || is_known(i) && i.origin == Origin::Registered;
+    if !images.iter().filter(own).any(runs) {
+        let known = known_targets();
         return Err(format!(
-            "{shown} has machine code for sm_{newest} but no PTX, which is what runs here\n  help: compile it with \
+            "{shown} has machine code for sm_{newest} but no PTX; what runs here is PTX, and linked machine code of {known}\n  help: compile it with \
              `nvcc -gencode arch=compute_{newest},code=compute_{newest}`, besides other -gencode flags if you like"
         ));
     }

@@ -5,7 +5,7 @@ use super::error::CliError;
 use super::progress::Bar;
 use super::summary::{self, Dump, Summary};
 use crate::check::{Checker, Checks};
-use crate::session::Session;
+use crate::session::{CodeKind, Session};
 use trace_format::container::{Contents, Header};
 use trace_format::writer::WriterOptions;
 use warplab_host::destination::Destination;
@@ -19,8 +19,9 @@ const DUMP_ELEMENTS: u64 = 16;
 /// When the program cannot be opened or run.
 pub(super) fn run(args: &Run) -> Result<bool, CliError> {
     let Some(ptx) = &args.ptx else { return super::program::run(args) };
+    consistent(args)?;
     let mut session = Session::open(ptx, &args.setup())?;
-    super::error::warn(session.module());
+    super::error::warn(&session);
     let dumps = wanted(&session, &args.dump)?;
     if let Some(list) = &args.check {
         return check(args, &mut session, &dumps, list);
@@ -63,8 +64,9 @@ pub(super) fn record(args: &Record) -> Result<bool, CliError> {
     if args.run.check.is_some() {
         return Err(CliError::Usage("--check goes with `emu run`: a checked run is not recorded".into()));
     }
+    consistent(&args.run)?;
     let mut session = Session::open(ptx, &args.run.setup())?;
-    super::error::warn(session.module());
+    super::error::warn(&session);
     let dumps = wanted(&session, &args.run.dump)?;
     let output = args.output.clone().unwrap_or_else(|| ptx.with_extension("wtrace"));
     super::error::tell_interrupted(&Destination::of(&output));
@@ -91,6 +93,14 @@ pub(super) fn record(args: &Record) -> Result<bool, CliError> {
     let print = if to_stdout { summary::print_to_stderr } else { summary::print };
     print(&summary, args.run.json)?;
     Ok(report.passed())
+}
+
+/// Refuses machine code where PTX is asked for.
+fn consistent(args: &Run) -> Result<(), CliError> {
+    if args.kind == Some(CodeKind::Ptx) && args.cubin.is_some() {
+        return Err(CliError::Usage("--cubin names machine code, which --code ptx does not run".into()));
+    }
+    Ok(())
 }
 
 /// Buffers to show and how many elements of each.

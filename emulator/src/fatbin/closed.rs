@@ -20,3 +20,22 @@ const LIBRARIES: [&str; 11] = [
 pub fn closed_library(file_name: &str) -> Option<&'static str> {
     LIBRARIES.into_iter().find(|library| file_name.starts_with(library))
 }
+
+/// Parts of mangled names that only kernels of these libraries have, and the library; a program may be linked with them
+/// statically.
+const KERNEL_NAMES: [(&str, &str); 8] = [
+    ("6cublas", "libcublas"),
+    ("8cublasLt", "libcublas"),
+    ("5cudnn", "libcudnn"),
+    ("8cusparse", "libcusparse"),
+    ("8cusolver", "libcusolver"),
+    ("5cufft", "libcufft"),
+    ("6curand", "libcurand"),
+    ("9cutensor", "libcutensor"),
+];
+
+/// The closed library that a kernel is of, by its mangled name.
+#[must_use]
+pub fn closed_kernel(name: &str) -> Option<&'static str> {
+    KERNEL_NAMES.into_iter().find(|(part, _)| name.contains(part)).map(|(_, library)| library)
+}

@@ -15,7 +15,7 @@ mod image;
 mod payload;
 pub mod runtime;
 
-pub use closed::closed_library;
+pub use closed::{closed_kernel, closed_library};
 use container::containers;
 pub use container::{CONTAINER_MAGIC, entries};
 use image::{check_contents, contents_bytes, plain};

@@ -57,6 +57,14 @@ pub struct Lowered {
     pub unsupported: Vec<Diagnostic>,
 }
 
+impl Lowered {
+    /// A machine kernel without addresses in its literals.
+    #[must_use]
+    pub fn plain(kernel: MachineKernel) -> Lowered {
+        Lowered { kernel, relocations: Vec::new(), unsupported: Vec::new() }
+    }
+}
+
 /// Lowers one kernel of a module.
 ///
 /// # Errors

@@ -21,13 +21,18 @@ pub(super) fn manifest(
     overridden: bool,
 ) -> Result<Manifest, ManifestError> {
     let mut reader = Reader { path, file, scalars: Vec::new() };
-    let known = ["ptx", "workload", "scalars", "sizes", "buffers", "texture", "surface", "sampler", "launch"];
+    let known = [
+        "ptx", "cubin", "workload", "scalars", "sizes", "buffers", "texture", "surface", "sampler", "launch",
+    ];
     reader.only(root, "", &known)?;
     reader.about(root)?;
     let ptx = match root.get("ptx") {
         Some(node) => path.with_file_name(reader.text(node, "ptx")?),
         None => path.with_extension("ptx"),
     };
+    let names_ptx = root.get("ptx").is_some();
+    let cubin = root.get("cubin").map(|node| Ok(path.with_file_name(reader.text(node, "cubin")?)));
+    let cubin = cubin.transpose()?;
     if let Some(node) = root.get("scalars") {
         for (name, value) in reader.table(node, "scalars")? {
             let value = reader.integer(value, &format!("scalars.{name}"))?;
@@ -48,7 +53,7 @@ pub(super) fn manifest(
     };
     let launches = reader.launches(node, &buffers, &objects)?;
     let (path, scalars) = (path.to_owned(), reader.scalars);
-    Ok(Manifest { path, ptx, scalars, buffers, objects, samplers, launches, overridden })
+    Ok(Manifest { path, ptx, names_ptx, cubin, scalars, buffers, objects, samplers, launches, overridden })
 }
 
 impl Reader<'_> {

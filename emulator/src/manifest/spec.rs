@@ -16,6 +16,10 @@ pub struct Manifest {
     pub path: PathBuf,
     /// The PTX file.
     pub ptx: PathBuf,
+    /// Whether the manifest names it; otherwise it is the file beside the manifest.
+    pub names_ptx: bool,
+    /// The file with machine code, if the manifest names one.
+    pub cubin: Option<PathBuf>,
     /// Named integers.
     pub scalars: Vec<(String, i64)>,
     /// Buffers in the order of the file.

@@ -4,6 +4,7 @@ use crate::device::LoadError;
 use crate::exec::LaunchError;
 use crate::manifest::ManifestError;
 use crate::module::ModuleError;
+use crate::native::NativeError;
 use crate::ptx::Diagnostics;
 
 /// Why a session could not be opened or run.
@@ -21,6 +22,9 @@ pub enum SessionError {
     /// The PTX has errors.
     #[error("{0}")]
     Ptx(Box<Diagnostics>),
+    /// Machine code cannot be loaded, or a kernel of it is not supported.
+    #[error("{0}")]
+    Native(Box<NativeError>),
     /// The launch manifest has an error, or does not fit the kernels.
     #[error("{0}")]
     Manifest(Box<ManifestError>),
@@ -50,6 +54,7 @@ impl From<LoadError> for SessionError {
     fn from(error: LoadError) -> Self {
         match error {
             LoadError::Module(errors) => errors.into(),
+            LoadError::Native(error) => SessionError::Native(Box::new(error)),
             full @ (LoadError::OutOfMemory { .. } | LoadError::TooLarge { .. }) => {
                 SessionError::Memory(full.to_string())
             }
@@ -68,6 +73,7 @@ impl From<ModuleError> for SessionError {
         match error {
             ModuleError::Read { path, what } => SessionError::Read { path, what },
             ModuleError::Ptx(errors) => SessionError::Ptx(errors),
+            ModuleError::Native(error) => SessionError::Native(error),
         }
     }
 }

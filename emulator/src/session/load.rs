@@ -1,13 +1,12 @@
 //! Loading: buffers of the manifest into device memory before the module's variables, arguments into parameters.
 
 use super::SessionError;
-use crate::device::{DEVICE_HEAP, DeviceModule, LoadError};
+use crate::device::{DEVICE_HEAP, DeviceModule, LoadError, Shape};
 use crate::lower::Lowered;
 use crate::manifest::{ArgumentValue, LaunchSpec, Manifest, ManifestError, Role};
 use crate::memory::{AllocationId, GlobalMemory};
-use crate::module::LoadedModule;
+use crate::module::AnyModule;
 use crate::texture::ObjectError;
-use std::sync::Arc;
 use trace_format::isa::{MachineKernel, Param};
 use trace_format::semantics::{Banks, Geometry};
 
@@ -25,7 +24,7 @@ pub(super) struct Loaded {
 impl Loaded {
     /// Places the manifest's buffers, then the device heap, then the module's variables.
     pub(super) fn new(
-        module: &Arc<LoadedModule>,
+        module: &AnyModule,
         manifest: &Manifest,
         heap_bytes: Option<u64>,
     ) -> Result<Loaded, SessionError> {
@@ -47,7 +46,7 @@ impl Loaded {
         {
             return Err(LoadError::OutOfMemory { name: DEVICE_HEAP.into(), bytes }.into());
         }
-        let module = DeviceModule::load(Arc::clone(module), &mut memory, handles.clone())?;
+        let module = DeviceModule::load(module.clone(), &mut memory, handles.clone())?;
         Ok(Loaded { memory, buffers, module, handles })
     }
 
@@ -57,6 +56,7 @@ impl Loaded {
         lowered: &Lowered,
         spec: &LaunchSpec,
         geometry: &Geometry,
+        sms: u32,
     ) -> Result<Banks, SessionError> {
         let kernel = &lowered.kernel;
         let mut params = vec![0; kernel.param_bytes as usize];
@@ -76,7 +76,8 @@ impl Loaded {
                 ArgumentValue::Object { object } => put(at, &self.handles[*object].1.to_le_bytes()),
             }
         }
-        Ok(self.module.banks(&self.memory, lowered, geometry, spec.shared_bytes, &params)?)
+        let shape = Shape { geometry, dynamic_shared_bytes: spec.shared_bytes, sms };
+        Ok(self.module.banks(&self.memory, lowered, &shape, &params)?)
     }
 }
 

@@ -1,4 +1,4 @@
-//! A PTX file with its launch manifest, ready to run or record: what the `emu` command, the demo and the
+//! A PTX file or a cubin with its launch manifest, ready to run or record: what the `emu` command, the demo and the
 //! tests build on.
 //!
 //! ```no_run
@@ -14,11 +14,13 @@
 //! # }
 //! ```
 
+mod choice;
 mod error;
 mod load;
 
 pub use crate::memory::heap::DEFAULT_HEAP_BYTES;
-pub use crate::module::{LoadedModule, ModuleError};
+pub use crate::module::{AnyModule, LoadedModule, ModuleError};
+pub use choice::CodeKind;
 pub use error::SessionError;
 pub use trace_format::writer::WriteSummary;
 
@@ -26,6 +28,7 @@ use crate::check::Checker;
 use crate::exec::{self, Launch, LaunchError, Observer, Options, Stats};
 use crate::lower::{LowerOptions, Lowered};
 use crate::manifest::{self, Buffer, Check, Init, LaunchSpec, Manifest, ManifestError, Verdict};
+use crate::native::NativeModule;
 use crate::record::Unrecorded;
 use crate::record::trace::TraceSink;
 use load::Loaded;
@@ -50,19 +53,25 @@ pub struct Setup {
     pub lowering: LowerOptions,
     /// Bytes of the heap of device `malloc`; by default [`DEFAULT_HEAP_BYTES`].
     pub heap_bytes: Option<u64>,
+    /// The code that runs: by default PTX, and machine code where there is nothing else.
+    pub code: Option<CodeKind>,
+    /// The file with the machine code (cubin, fat binary, executable); by default the one that the manifest names, or the file
+    /// beside the PTX that ends in `.cubin`.
+    pub cubin: Option<PathBuf>,
 }
 
 /// A program ready to run.
 #[derive(Debug)]
 pub struct Session {
-    module: Arc<LoadedModule>,
+    module: AnyModule,
     manifest: Manifest,
     /// Kernels that the manifest launches.
     kernels: Vec<Lowered>,
     /// Size of the device heap, if a kernel uses it.
     heap_bytes: Option<u64>,
     loaded: Loaded,
-    ptx: PathBuf,
+    /// The file with the code.
+    file: PathBuf,
 }
 
 /// Recorder or checker of a run.
@@ -117,35 +126,53 @@ impl RunReport {
 }
 
 impl Session {
-    /// Reads, parses, lowers and loads a PTX file with its manifest, or a manifest, whose name ends in `.toml`, with
-    /// the PTX file that it names.
+    /// Reads, lowers and loads a file of PTX or machine code with its manifest, or a manifest, whose name ends in `.toml`,
+    /// with the file that it names.
     ///
     /// # Errors
     /// An error in either file, or a mismatch between them.
-    pub fn open(ptx: &Path, setup: &Setup) -> Result<Session, SessionError> {
-        if setup.manifest.is_none() && ptx.extension().is_some_and(|extension| extension == "toml") {
-            return Session::open_manifest(ptx, setup);
+    pub fn open(path: &Path, setup: &Setup) -> Result<Session, SessionError> {
+        if setup.manifest.is_none() && path.extension().is_some_and(|extension| extension == "toml") {
+            return Session::open_manifest(path, setup);
         }
-        let module = LoadedModule::read(ptx)?;
-        let path = setup.manifest.clone().unwrap_or_else(|| ptx.with_extension("toml"));
-        let manifest = Manifest::load(&path, setup.size.as_deref(), &setup.overrides)?;
-        Session::new(module, manifest, ptx, setup)
+        let manifest = setup.manifest.clone().unwrap_or_else(|| path.with_extension("toml"));
+        let manifest = || Manifest::load(&manifest, setup.size.as_deref(), &setup.overrides);
+        if choice::is_machine_code(path, setup.code) {
+            return Session::native(path, manifest()?, setup);
+        }
+        if setup.code == Some(CodeKind::Sass) || setup.cubin.is_some() {
+            let manifest = manifest()?;
+            let cubin = choice::cubin(setup, &manifest, path)?;
+            return Session::native(&cubin, manifest, setup);
+        }
+        let module = LoadedModule::read(path)?;
+        Session::new(Arc::new(module).into(), manifest()?, path, setup)
     }
 
-    /// Opens a manifest and the PTX file that it names.
+    /// Opens a manifest and the file of PTX or machine code that it names.
     ///
     /// # Errors
     /// An error in either file, or a mismatch between them.
     pub fn open_manifest(path: &Path, setup: &Setup) -> Result<Session, SessionError> {
         let manifest = Manifest::load(path, setup.size.as_deref(), &setup.overrides)?;
         let ptx = manifest.ptx.clone();
-        Session::new(LoadedModule::read(&ptx)?, manifest, &ptx, setup)
+        if choice::wants_machine_code(setup, &manifest) {
+            let cubin = choice::cubin(setup, &manifest, &ptx)?;
+            return Session::native(&cubin, manifest, setup);
+        }
+        Session::new(Arc::new(LoadedModule::read(&ptx)?).into(), manifest, &ptx, setup)
+    }
+
+    fn native(cubin: &Path, manifest: Manifest, setup: &Setup) -> Result<Session, SessionError> {
+        let kernels: Vec<&str> = manifest.launches.iter().map(|spec| spec.kernel.as_str()).collect();
+        let module = NativeModule::read(cubin, &kernels).map_err(ModuleError::from)?;
+        Session::new(Arc::new(module).into(), manifest, cubin, setup)
     }
 
     fn new(
-        module: LoadedModule,
+        module: AnyModule,
         manifest: Manifest,
-        ptx: &Path,
+        file: &Path,
         setup: &Setup,
     ) -> Result<Session, SessionError> {
         let mut kernels: Vec<Lowered> = Vec::new();
@@ -154,10 +181,10 @@ impl Session {
             let at = match known {
                 Some(at) => at,
                 None => {
-                    let id = module
-                        .kernel(&spec.kernel)
+                    let lowered = module
+                        .lower(&spec.kernel, &setup.lowering)
                         .ok_or_else(|| unknown_kernel(&module, &manifest, spec))?;
-                    kernels.push(module.lower(id, &setup.lowering)?);
+                    kernels.push(lowered?);
                     kernels.len() - 1
                 }
             };
@@ -167,9 +194,8 @@ impl Session {
             |inst: &Inst| matches!(inst.op, Op::Syscall { call: SysCall::Malloc | SysCall::Free });
         let has_heap = kernels.iter().any(|k| k.kernel.insts.iter().any(allocates));
         let heap_bytes = has_heap.then(|| setup.heap_bytes.unwrap_or(DEFAULT_HEAP_BYTES));
-        let module = Arc::new(module);
         let loaded = Loaded::new(&module, &manifest, heap_bytes)?;
-        Ok(Session { module, manifest, kernels, heap_bytes, loaded, ptx: ptx.to_owned() })
+        Ok(Session { module, manifest, kernels, heap_bytes, loaded, file: file.to_owned() })
     }
 
     /// The manifest, evaluated.
@@ -178,10 +204,15 @@ impl Session {
         &self.manifest
     }
 
-    /// The PTX module.
+    /// The module.
     #[must_use]
-    pub fn module(&self) -> &LoadedModule {
+    pub fn module(&self) -> &AnyModule {
         &self.module
+    }
+
+    /// The kernels that the manifest launches.
+    pub fn kernels(&self) -> impl Iterator<Item = &MachineKernel> {
+        self.kernels.iter().map(|lowered| &lowered.kernel)
     }
 
     /// A kernel that the manifest launches.
@@ -332,7 +363,7 @@ impl Session {
         };
         let kernel = &lowered.kernel;
         let geometry = Geometry { grid: spec.grid, block: spec.block };
-        let banks = self.loaded.banks(lowered, spec, &geometry)?;
+        let banks = self.loaded.banks(lowered, spec, &geometry, options.sms)?;
         let launch = Launch { kernel, geometry, dynamic_shared_bytes: spec.shared_bytes, banks, index };
         let start = Instant::now();
         let memory = &mut self.loaded.memory;
@@ -355,13 +386,13 @@ impl Session {
                     number: index.into(),
                     ..LaunchRecord::default()
                 };
-                exec::check(&launch).map_err(|error| failed(index, error, &self.ptx))?;
+                exec::check(&launch).map_err(|error| failed(index, error, &self.file))?;
                 let mut sink = TraceSink::new(writer.launch(record).map_err(trace)?);
                 let outcome = exec::launch(memory, &launch, options, &mut sink, observer);
                 outcome.and_then(|stats| sink.finish().map(|()| stats).map_err(LaunchError::Sink))
             }
         };
-        let stats = outcome.map_err(|error| failed(index, error, &self.ptx))?;
+        let stats = outcome.map_err(|error| failed(index, error, &self.file))?;
         Ok(LaunchReport { index, kernel: kernel.name.clone(), geometry, stats, time: start.elapsed() })
     }
 
@@ -378,10 +409,18 @@ impl Session {
         checks.collect()
     }
 
-    /// Contents of a buffer of the manifest, or of a `.global` variable of the module.
+    /// Contents of a buffer of the manifest, or of a variable of the module in global memory.
     #[must_use]
     pub fn buffer(&self, name: &str) -> Option<&[u8]> {
-        self.loaded.memory.allocations().find(|a| a.name == name)?.bytes.own()
+        let mut all = self.loaded.memory.allocations();
+        if let Some(allocation) = all.find(|a| a.name == name) {
+            return allocation.bytes.own();
+        }
+        let (address, length) = self.loaded.module.variable(name)?;
+        let mut all = self.loaded.memory.allocations();
+        let around = all.find(|a| a.base <= address && address - a.base < a.len)?;
+        let at = (address - around.base) as usize;
+        around.bytes.own()?.get(at..at + length as usize)
     }
 
     /// Handle of a texture, surface or sampler of the manifest.
@@ -397,18 +436,18 @@ impl Session {
     }
 }
 
-fn failed(index: u32, mut error: LaunchError, ptx: &Path) -> SessionError {
+fn failed(index: u32, mut error: LaunchError, file: &Path) -> SessionError {
     if let LaunchError::Fault(fault) = &mut error {
-        fault.ptx_file = ptx.display().to_string();
+        fault.ptx_file = file.display().to_string();
     }
     SessionError::Launch { index, error: Box::new(error) }
 }
 
-fn unknown_kernel(module: &LoadedModule, manifest: &Manifest, spec: &LaunchSpec) -> ManifestError {
+fn unknown_kernel(module: &AnyModule, manifest: &Manifest, spec: &LaunchSpec) -> ManifestError {
     let known = module.kernels();
     let help = match known.as_slice() {
-        [] => "the PTX file has no kernels".to_string(),
-        names => format!("kernels of the PTX file: {}", names.join(", ")),
+        [] => format!("{} has no kernels", module.name()),
+        names => format!("kernels of the file: {}", names.join(", ")),
     };
     ManifestError {
         place: Some(spec.kernel_place.clone()),
@@ -419,7 +458,7 @@ fn unknown_kernel(module: &LoadedModule, manifest: &Manifest, spec: &LaunchSpec)
             format!(
                 "there is no kernel `{}` in {}{}",
                 spec.kernel,
-                module.module.source.name(),
+                module.name(),
                 warplab_host::names::perhaps(&spec.kernel, known.iter().copied())
             ),
         )

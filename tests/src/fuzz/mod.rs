@@ -10,7 +10,7 @@ pub mod accelsim;
 pub mod container;
 pub mod mutate;
 
-use emulator::device::DeviceModule;
+use emulator::device::{DeviceModule, Shape};
 use emulator::exec::{Launch, LaunchError, Options, Unobserved, launch};
 use emulator::fatbin::runtime::{Runtime, is_without_loader, runtime};
 use emulator::fatbin::{self, ImageKind};
@@ -186,7 +186,8 @@ fn run(module: &Arc<LoadedModule>, lowered: &Lowered) -> Option<Reached> {
     }
     let most = kernel.max_threads_per_block.map_or(33, |dims| dims.iter().map(|&n| u64::from(n)).product());
     let geometry = Geometry { grid: [2, 1, 1], block: [most.clamp(1, 33) as u32, 1, 1] };
-    let banks = device.banks(&memory, lowered, &geometry, 256, &params).ok()?;
+    let shape = Shape { geometry: &geometry, dynamic_shared_bytes: 256, sms: 1 };
+    let banks = device.banks(&memory, lowered, &shape, &params).ok()?;
     let run = Launch { kernel, geometry, dynamic_shared_bytes: 256, banks, index: 0 };
     match launch(&mut memory, &run, &limits(), &mut Unrecorded, &Unobserved) {
         Ok(_) => Some(Reached::Finished),

@@ -47,12 +47,10 @@ impl Modules {
         let value = match number {
             attribute::MAX_THREADS => self.max_threads(kernel),
             attribute::SHARED_BYTES => machine.static_shared_bytes,
-            attribute::CONST_BYTES => {
-                self.all.get(kernel.module)?.device.source().layout.const_image.len() as u32
-            }
+            attribute::CONST_BYTES => self.all.get(kernel.module)?.device.source().constant_bytes() as u32,
             attribute::LOCAL_BYTES => machine.local_bytes,
             attribute::REGISTERS => registers_per_thread(self.device, kernel),
-            attribute::PTX_VERSION => self.all.get(kernel.module)?.device.source().module.target.sm,
+            attribute::PTX_VERSION => self.all.get(kernel.module)?.device.source().arch(),
             // The binary version: the device's architecture.
             6 => self.device.arch(),
             // Caching and clusters.

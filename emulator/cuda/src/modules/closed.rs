@@ -1,10 +1,11 @@
-//! Device code that cannot run here, machine code without PTX, and the message about it, once per file.
+//! Device code that cannot run here, and the message about it, once per file.
 //!
 //! NVIDIA's closed libraries are recognised by their names; their device code is not read.
 
 use crate::process::mapped_file;
 use crate::tell::tell;
 use emulator::fatbin::closed_library;
+use emulator::native::module::known_targets;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -47,8 +48,9 @@ pub(crate) fn reason(file: &Path, arch: Option<u32>) -> String {
         format!("compile it with `-gencode arch=compute_{arch},code=compute_{arch}`")
     };
     format!(
-        "{shown} has machine code for sm_{arch} but no PTX, which is what runs here, so that none of its kernels does; \
-         {remedy}"
+        "{shown} has machine code for sm_{arch} but no PTX; what runs here is PTX, and linked machine code of {}, so that none \
+         of its kernels does; {remedy}",
+        known_targets()
     )
 }
 

@@ -1,13 +1,14 @@
 //! Images: PTX text, a fat binary, a wrapper that points to one, or an ELF file that holds one.
 //!
-//! The newest PTX in an image that the GPU can run is chosen. Machine code alone cannot be run; the message
-//! names a remedy.
+//! The newest PTX in an image that the GPU can run is chosen; machine code if it is asked for, or if there is no PTX.
 
 use crate::device::Device;
 use crate::error::{Outcome, Status};
 use crate::host::{self, Access};
 use emulator::fatbin::{self, Image, ImageKind};
+use emulator::native::module::{is_known, known_targets};
 use emulator::ptx;
+use emulator::session::CodeKind;
 use memmap2::Mmap;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -105,46 +106,64 @@ impl Images {
         Ok(Images(images))
     }
 
-    /// The newest architecture of machine code without PTX, as programs register that are compiled with `-rdc=true`; `None`
-    /// when there is PTX.
+    /// Whether there is PTX.
     #[must_use]
-    pub fn machine_code_only(&self) -> Option<u32> {
-        let has_ptx = self.0.iter().any(|i| i.kind == ImageKind::Ptx);
-        if has_ptx { None } else { Some(self.newest().unwrap_or(0)) }
+    pub fn has_ptx(&self) -> bool {
+        self.0.iter().any(|i| i.kind == ImageKind::Ptx)
+    }
+
+    /// Whether there is machine code that runs here. Programs that are compiled with `-rdc=true` register what the linker
+    /// made of it, which may be empty.
+    #[must_use]
+    pub fn has_machine_code(&self) -> bool {
+        self.0.iter().any(is_known)
     }
 
     /// The newest architecture.
-    fn newest(&self) -> Option<u32> {
+    #[must_use]
+    pub fn newest(&self) -> Option<u32> {
         self.0.iter().map(|i| i.arch).max()
     }
 
-    /// The PTX that a GPU runs, or the reason why there is none.
+    /// What a GPU runs, or the reason why there is nothing: PTX if there is some, otherwise machine code, or the other way
+    /// round if machine code is asked for.
     ///
     /// # Errors
     /// A code for the program and words for people.
-    pub fn choose(mut self, device: &Device) -> Result<Image, (Status, String)> {
-        if let Some(at) = best(device, self.0.iter().enumerate()) {
-            return Ok(self.0.swap_remove(at));
+    pub fn choose(mut self, device: &Device, code: CodeKind) -> Result<Image, (Status, String)> {
+        let (ptx, native) = (best(device, self.0.iter().enumerate()), best_native(device, &self.0));
+        let at = match code {
+            CodeKind::Ptx => ptx.or(native),
+            CodeKind::Sass => native.or(ptx),
+        };
+        match at {
+            Some(at) => Ok(self.0.swap_remove(at)),
+            None => Err(self.nothing()),
         }
-        let arch = self.newest().unwrap_or(75);
-        let what = format!(
-            "the program has machine code for sm_{arch} but no PTX, which is what runs here; compile it with \
-             `-gencode arch=compute_{arch},code=compute_{arch}`"
-        );
-        Err((Status::NO_KERNEL_IMAGE_FOR_DEVICE, what))
     }
 
-    /// The same for relocatable code: objects and libraries hold one text per source file.
+    /// Why nothing of it runs.
+    fn nothing(&self) -> (Status, String) {
+        let arch = self.newest().unwrap_or(75);
+        let known = known_targets();
+        let what = format!(
+            "the program has machine code for sm_{arch} but no PTX; what runs here is PTX, and machine code of {known}; \
+             compile it with `-gencode arch=compute_{arch},code=compute_{arch}`"
+        );
+        (Status::NO_KERNEL_IMAGE_FOR_DEVICE, what)
+    }
+
+    /// The PTX that a GPU runs of relocatable code: objects and libraries hold one text per source file.
     ///
     /// # Errors
-    /// As [`Images::choose`].
+    /// As [`Images::choose`]: there is no PTX.
     pub fn choose_all(self, device: &Device) -> Result<Vec<Image>, (Status, String)> {
         let containers: BTreeSet<usize> = self.0.iter().map(|i| i.container).collect();
         let numbered = || self.0.iter().enumerate();
         let of = |container| best(device, numbered().filter(move |(_, i)| i.container == container));
         let chosen: BTreeSet<usize> = containers.into_iter().filter_map(of).collect();
         if chosen.is_empty() {
-            return self.choose(device).map(|one| vec![one]);
+            return Err(self.nothing());
         }
         let numbered = self.0.into_iter().enumerate();
         Ok(numbered.filter(|(at, _)| chosen.contains(at)).map(|(_, image)| image).collect())
@@ -171,6 +190,16 @@ fn best<'i>(device: &Device, images: impl Iterator<Item = (usize, &'i Image)>) -
     // only PTX for newer GPUs, it is used: the emulator does not depend on the target.
     let fitting = ptx.iter().filter(|(_, arch)| *arch <= device.arch()).max_by_key(|(_, arch)| *arch);
     fitting.or_else(|| ptx.iter().min_by_key(|(_, arch)| *arch)).map(|&(at, _)| at)
+}
+
+/// The number of the machine code that a GPU runs: the newest for its major version, as on hardware, otherwise the oldest, since
+/// the emulator runs that of every known target.
+fn best_native(device: &Device, images: &[Image]) -> Option<usize> {
+    let known = || images.iter().enumerate().filter(|(_, image)| is_known(image));
+    let major = |arch: u32| arch / 10;
+    let own = |image: &Image| major(image.arch) == major(device.arch()) && image.arch <= device.arch();
+    let fitting = known().filter(|(_, image)| own(image)).max_by_key(|(_, image)| image.arch);
+    fitting.or_else(|| known().min_by_key(|(_, image)| image.arch)).map(|(at, _)| at)
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use emulator::exec::Prepared;
 use emulator::lower::Lowered;
-use emulator::ptx::FuncId;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use trace_format::isa::{MachineKernel, Op, SysCall};
@@ -12,8 +11,6 @@ use trace_format::isa::{MachineKernel, Op, SysCall};
 pub struct Kernel {
     /// Handle of its module.
     pub module: u64,
-    /// Its function.
-    pub function: FuncId,
     /// Its machine code.
     pub lowered: Arc<Lowered>,
     /// Data shared by all its launches.

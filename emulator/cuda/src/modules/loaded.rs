@@ -1,5 +1,6 @@
 //! The modules and kernels that a program has loaded.
 
+use super::closed;
 use super::image::Images;
 use super::jit;
 use super::kernel::{self, Kernel};
@@ -12,9 +13,9 @@ use crate::memory::{Memory, Purpose};
 use crate::summary;
 use crate::tell::{tell, told};
 use emulator::exec::{Options, Prepared};
-use emulator::fatbin::Image;
+use emulator::fatbin::{Image, ImageKind};
 use emulator::lower::LowerOptions;
-use emulator::ptx::FuncId;
+use emulator::session::CodeKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,6 +41,8 @@ pub struct Modules {
     pub linkers: Handles<Linker>,
     /// How kernels are lowered.
     pub lowering: LowerOptions,
+    /// The code that runs: by default PTX, and machine code where there is no PTX.
+    pub code: Option<CodeKind>,
 }
 
 impl Modules {
@@ -52,13 +55,14 @@ impl Modules {
             kernels: Handles::new(Kind::Kernel),
             linkers: Handles::new(Kind::Link),
             lowering: LowerOptions::default(),
+            code: None,
         }
     }
 
     /// Loads an image and prints its errors.
     ///
     /// # Errors
-    /// When it holds no PTX or PTX with errors.
+    /// When it holds no code that runs here, or code with errors.
     pub fn load(&mut self, memory: &mut Memory, image: &[u8], name: &str) -> Outcome<u64> {
         self.try_load(memory, image, name).map_err(told)
     }
@@ -66,14 +70,16 @@ impl Modules {
     /// Loads an image.
     ///
     /// # Errors
-    /// When it holds no PTX or PTX with errors: a code for the program and words for people.
+    /// When it holds no code that runs here, or code with errors: a code for the program and words for people.
     pub fn try_load(
         &mut self,
         memory: &mut Memory,
         image: &[u8],
         name: &str,
     ) -> Result<u64, (Status, String)> {
-        self.load_ptx(memory, &Images::open(image)?.choose(self.device)?, name)
+        let images = Images::open(image)?;
+        let chosen = self.choose(images, name)?;
+        self.load_image(memory, chosen, name)
     }
 
     /// Loads unpacked images and prints their errors.
@@ -81,14 +87,32 @@ impl Modules {
     /// # Errors
     /// As [`Modules::load`].
     pub fn load_images(&mut self, memory: &mut Memory, images: Images, name: &str) -> Outcome<u64> {
-        let ptx = images.choose(self.device).map_err(told)?;
-        self.load_ptx(memory, &ptx, name).map_err(told)
+        let chosen = self.choose(images, name).map_err(told)?;
+        self.load_image(memory, chosen, name).map_err(told)
     }
 
-    fn load_ptx(&mut self, memory: &mut Memory, ptx: &Image, name: &str) -> Result<u64, (Status, String)> {
-        let text = String::from_utf8_lossy(&ptx.contents);
-        let name = ptx.name.as_deref().unwrap_or(name);
-        let module = module::load(memory, text.trim_end_matches('\0'), name)?;
+    /// What of an image runs; told if machine code is asked for and there is none.
+    fn choose(&self, images: Images, name: &str) -> Result<Image, (Status, String)> {
+        let wanted = self.code.unwrap_or(CodeKind::Ptx);
+        let image = images.choose(self.device, wanted)?;
+        if wanted == CodeKind::Sass && image.kind == ImageKind::Ptx {
+            let name = image.name.as_deref().unwrap_or(name);
+            closed::tell_once(&format!(
+                "{name}: there is no machine code of a known target; PTX runs instead"
+            ));
+        }
+        Ok(image)
+    }
+
+    fn load_image(&mut self, memory: &mut Memory, image: Image, name: &str) -> Result<u64, (Status, String)> {
+        let name = image.name.clone().unwrap_or_else(|| name.to_owned());
+        let module = match image.kind {
+            ImageKind::Ptx => {
+                let text = String::from_utf8_lossy(&image.contents);
+                module::load(memory, text.trim_end_matches('\0'), &name)?
+            }
+            ImageKind::Cubin => module::load_native(memory, image.contents, &name)?,
+        };
         Ok(self.all.insert(module))
     }
 
@@ -148,16 +172,11 @@ impl Modules {
     /// printed.
     pub fn kernel(&mut self, options: &Options, module: u64, name: &str) -> Outcome<u64> {
         let found = self.all.get_mut(module)?;
-        let function = found.device.source().kernel(name).ok_or(Status::SYMBOL_NOT_FOUND)?;
-        if let Some((_, kernel)) = found.kernels.iter().find(|(f, _)| *f == function) {
+        if let Some(kernel) = found.kernels.get(name) {
             return Ok(*kernel);
         }
-        self.lower(options, module, function)
-    }
-
-    fn lower(&mut self, options: &Options, module: u64, function: FuncId) -> Outcome<u64> {
-        let found = self.all.get_mut(module)?;
-        let lowered = found.device.kernel(function, &self.lowering).map_err(|error| {
+        let lowered = found.device.kernel(name, &self.lowering).ok_or(Status::SYMBOL_NOT_FOUND)?;
+        let lowered = lowered.map_err(|error| {
             tell(&error.to_string());
             Status::INVALID_PTX
         })?;
@@ -167,7 +186,6 @@ impl Modules {
         })?;
         let kernel = Kernel {
             module,
-            function,
             nests: kernel::is_nesting(&lowered.kernel),
             tally: summary::kernel(&lowered.kernel.name),
             lowered,
@@ -177,7 +195,7 @@ impl Modules {
             quick_threads: Arc::default(),
         };
         let handle = self.kernels.insert(kernel);
-        found.kernels.push((function, handle));
+        found.kernels.insert(name.to_owned(), handle);
         Ok(handle)
     }
 }

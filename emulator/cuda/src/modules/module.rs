@@ -1,10 +1,11 @@
-//! Modules: PTX with its kernels and variables, placed in device memory.
+//! Modules: PTX or machine code with its kernels and variables, placed in device memory.
 
 use crate::error::{self, Status};
 use crate::memory::Memory;
 use emulator::device::{DeviceModule, LoadError};
-use emulator::ptx::{self, FuncId};
-use emulator::session::LoadedModule;
+use emulator::native::NativeModule;
+use emulator::ptx;
+use emulator::session::{AnyModule, LoadedModule};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use std::sync::Arc;
 pub struct Module {
     /// Its code and variables.
     pub device: DeviceModule,
-    /// Handles of the kernels that programs have asked for.
-    pub kernels: Vec<(FuncId, u64)>,
+    /// Names and handles of the kernels that programs have asked for.
+    pub kernels: HashMap<String, u64>,
     /// Whether it is a library, which outlives the contexts that it is used in.
     pub is_library: bool,
     /// Addresses and handles of the kernels that its device code may launch, set once a kernel that launches
@@ -39,11 +40,30 @@ fn with_error_texts(text: &str) -> Cow<'_, str> {
 pub(crate) fn load(memory: &mut Memory, text: &str, name: &str) -> Result<Module, (Status, String)> {
     let text = &with_error_texts(text);
     let parsed = LoadedModule::parse(text, name).map_err(|e| (Status::INVALID_PTX, e.to_string()))?;
-    match DeviceModule::load(Arc::new(parsed), memory, Vec::new()) {
-        Ok(device) => Ok(Module { device, kernels: Vec::new(), is_library: false, launchable: None }),
+    place(memory, Arc::new(parsed).into())
+}
+
+/// Reads a cubin and places its variables.
+///
+/// # Errors
+/// A code for the program and words for people.
+pub(crate) fn load_native(
+    memory: &mut Memory,
+    cubin: Vec<u8>,
+    name: &str,
+) -> Result<Module, (Status, String)> {
+    let read = NativeModule::parse(cubin, name);
+    let read = read.map_err(|e| (Status::INVALID_KERNEL_IMAGE, e.to_string()))?;
+    place(memory, Arc::new(read).into())
+}
+
+fn place(memory: &mut Memory, module: AnyModule) -> Result<Module, (Status, String)> {
+    match DeviceModule::load(module, memory, Vec::new()) {
+        Ok(device) => Ok(Module { device, kernels: HashMap::new(), is_library: false, launchable: None }),
         Err(error @ (LoadError::OutOfMemory { .. } | LoadError::TooLarge { .. })) => {
             Err((Status::MEMORY_ALLOCATION, error.to_string()))
         }
         Err(LoadError::Module(errors)) => Err((Status::INVALID_PTX, errors.to_string())),
+        Err(LoadError::Native(error)) => Err((Status::INVALID_KERNEL_IMAGE, error.to_string())),
     }
 }

@@ -8,6 +8,7 @@ use crate::running::desk::{self, Submission};
 use crate::streams::work::Launch;
 use crate::summary;
 use crate::tell::tell;
+use emulator::device::Shape;
 use emulator::exec::nested::DeviceHost;
 use emulator::exec::{self, FaultKind, LaunchError, Observer, Stats, Stuck, Tolerated};
 use emulator::memory::GlobalMemory;
@@ -50,10 +51,11 @@ pub(crate) fn run_one(
     gpu.memory.follow_unmapping()?;
     let geometry = Geometry { grid: launch.grid, block: launch.block };
     let module = &gpu.modules.all.get(kernel.module)?.device;
-    let banks = module
-        .banks(&gpu.memory.global, &kernel.lowered, &geometry, launch.shared_bytes, &launch.params)
-        .map_err(|errors| {
-            tell(&errors.to_string());
+    let shape =
+        Shape { geometry: &geometry, dynamic_shared_bytes: launch.shared_bytes, sms: gpu.options.sms };
+    let banks =
+        module.banks(&gpu.memory.global, &kernel.lowered, &shape, &launch.params).map_err(|error| {
+            tell(&error.to_string());
             Status::INVALID_PTX
         })?;
     let what = exec::Launch {

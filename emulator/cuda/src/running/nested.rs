@@ -59,7 +59,9 @@ impl Family {
         let known = match &gpu.modules.all.get(module)?.launchable {
             Some(known) => Arc::clone(known),
             None => {
-                let source = gpu.modules.all.get(module)?.device.source();
+                // Machine code that launches kernels is refused when it is loaded.
+                let source =
+                    gpu.modules.all.get(module)?.device.source().ptx().ok_or(Status::NOT_SUPPORTED)?;
                 let kernels = addressed_kernels(&source.module);
                 let named = kernels
                     .into_iter()

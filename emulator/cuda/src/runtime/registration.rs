@@ -7,6 +7,7 @@ use crate::modules::closed;
 use crate::modules::image::{Images, image_at};
 use crate::process::mapping;
 use crate::tell::{tell, told};
+use emulator::session::CodeKind;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CStr, c_char, c_void};
@@ -122,7 +123,8 @@ impl Registered {
     }
 }
 
-/// Loads the binary of a wrapper; relocatable code is linked and loaded once per file. Failures are printed.
+/// Loads the binary of a wrapper; relocatable PTX is linked and loaded once per file. What has no PTX is machine code that a
+/// linker has made. Failures are printed.
 fn read(
     gpu: &mut Gpu,
     wrapper: usize,
@@ -133,16 +135,23 @@ fn read(
         return Ok(State::MachineCode(None));
     }
     let images = Images::open(&image_at(wrapper as *const u8).unwrap_or_default()).map_err(told)?;
-    let Some(arch) = images.machine_code_only() else {
-        return gpu.modules.load_images(&mut gpu.memory, images, "the program's PTX").map(State::Loaded);
+    let native = images.has_machine_code();
+    if images.has_ptx() || native && gpu.modules.code == Some(CodeKind::Sass) {
+        return gpu.modules.load_images(&mut gpu.memory, images, "the program's code").map(State::Loaded);
+    }
+    let refused = State::MachineCode(images.newest());
+    let alone = |gpu: &mut Gpu, images| match native {
+        true => {
+            gpu.modules.load_images(&mut gpu.memory, images, "the program's machine code").map(State::Loaded)
+        }
+        false => Ok(refused),
     };
-    let refused = State::MachineCode(Some(arch));
-    let Some(file) = file else { return Ok(refused) };
+    let Some(file) = file else { return alone(gpu, images) };
     let module = match linked.entry(file) {
         Entry::Occupied(known) => *known.get(),
         Entry::Vacant(new) => {
             let relocatable = Images::open_relocatable(new.key()).ok();
-            let relocatable = relocatable.filter(|images| images.machine_code_only().is_none());
+            let relocatable = relocatable.filter(Images::has_ptx);
             let file = new.key().clone();
             let module = relocatable
                 .map(|images| gpu.modules.load_linked(&mut gpu.memory, images, &file))
@@ -150,7 +159,7 @@ fn read(
             *new.insert(module)
         }
     };
-    Ok(module.map_or(refused, State::Loaded))
+    module.map_or_else(|| alone(gpu, images), |module| Ok(State::Loaded(module)))
 }
 
 static REGISTERED: Mutex<Option<Registered>> = Mutex::new(None);

@@ -1,37 +1,23 @@
-//! A module in device memory: its variables placed and initialised, its kernels lowered at first use, and the
-//! constant banks of a launch.
+//! A PTX module's variables in device memory, and the constant banks of a launch.
 //!
-//! The loader of a module places its variables, because the CUDA libraries put them where the host program
-//! can access them. The `.const` bank is in device memory like any variable, so that programs can write to it
-//! between launches; each launch gets a copy.
+//! The `.const` bank is in device memory like any variable, so that programs can write to it between launches; each
+//! launch gets a copy.
 
+use super::error::LoadError;
+use super::placement::{CONST_BANK, DEVICE_HEAP, GRID_WORKSPACE, MAX_MODULE_BYTES, Placement, Shape, place};
+use crate::lower::Lowered;
 use crate::lower::calls::function_address;
-use crate::lower::{LowerOptions, Lowered};
 use crate::memory::GlobalMemory;
-use crate::memory::heap::DEFAULT_HEAP_BYTES;
-use crate::memory::zeroed;
-use crate::module::{LoadedModule, ModuleError};
+use crate::module::LoadedModule;
 use crate::ptx::Linkage;
 use crate::ptx::{
-    Diagnostic, Diagnostics, FuncId, Function, Module, Operand, Relocation, RelocationTarget,
-    SpecialRegister, Statement, VarId, VarSpace, Variable,
+    Diagnostic, Diagnostics, Function, Module, Operand, Relocation, RelocationTarget, SpecialRegister,
+    Statement, VarId, VarSpace, Variable,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
 use trace_format::isa::space::{GRID_WORKSPACE_BYTES, PARAM_BASE, PARAM_DYNAMIC_SHARED, PARAM_WORKSPACE};
-use trace_format::semantics::{Banks, Geometry};
-
-/// Name of the allocation that holds a module's `.const` bank.
-pub const CONST_BANK: &str = ".const";
-
-/// Name of the allocation that device code allocates from.
-pub(crate) const DEVICE_HEAP: &str = "device heap";
-
-/// Name of the allocation through which the blocks of a grid synchronise.
-pub const GRID_WORKSPACE: &str = "grid workspace";
-
-/// Bytes that the `.global` variables of a module may take.
-const MAX_MODULE_BYTES: u64 = 8 << 30;
+use trace_format::semantics::Banks;
 
 /// Subtracts the bytes of a variable from the remaining room; `None` if there is not enough.
 fn take_room(var: &Variable, room: &mut u64) -> Option<u64> {
@@ -46,64 +32,9 @@ fn uses_workspace(module: &Module) -> bool {
     bodies.flat_map(|b| &b.statements).any(|s| matches!(s, Statement::Inst(i) if i.srcs().iter().any(asks)))
 }
 
-/// Device memory that chooses addresses of allocations.
-pub trait Placement {
-    /// Makes an allocation that begins with these contents, the rest of which is zero and costs no memory before it is
-    /// written, and returns its address; `None` when there is no room.
-    fn place(&mut self, name: &str, contents: &[u8], length: u64) -> Option<u64>;
-
-    /// The memory.
-    fn global(&mut self) -> &mut GlobalMemory;
-
-    /// Bytes of the heap that device code allocates from.
-    fn heap_bytes(&self) -> u64 {
-        DEFAULT_HEAP_BYTES
-    }
-}
-
-/// Allocations are consecutive.
-impl Placement for GlobalMemory {
-    fn place(&mut self, name: &str, contents: &[u8], length: u64) -> Option<u64> {
-        let id = self.allocate(name, zeroed(length)?);
-        let base = self.allocation(id).base;
-        self.write(base, &contents[..contents.len().min(length as usize)]).then_some(base)
-    }
-
-    fn global(&mut self) -> &mut GlobalMemory {
-        self
-    }
-}
-
-/// Error of loading a module.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// An initialiser or literal holds an address that does not exist.
-    #[error(transparent)]
-    Module(#[from] Diagnostics),
-    /// The variables of a module are too large in total.
-    #[error(
-        "the {bytes} bytes of `{name}` are too many: the variables of a module may take {} GiB, and what this machine has",
-        MAX_MODULE_BYTES >> 30
-    )]
-    TooLarge {
-        /// The variable that exceeds the limit.
-        name: String,
-        /// Its size.
-        bytes: u64,
-    },
-    /// There is not enough device memory.
-    #[error("there is no device memory left for the {bytes} bytes of `{name}`")]
-    OutOfMemory {
-        /// The variable.
-        name: String,
-        /// Its size.
-        bytes: u64,
-    },
-}
-
-/// A module in device memory.
+/// A PTX module in device memory.
 #[derive(Clone, Debug)]
-pub struct DeviceModule {
+pub(super) struct PtxVariables {
     source: Arc<LoadedModule>,
     variables: HashMap<VarId, u64>,
     /// Address of the `.const` bank and its length.
@@ -111,33 +42,21 @@ pub struct DeviceModule {
     objects: Vec<(String, u64)>,
     /// Address of the workspace through which the blocks of a grid synchronise, 0 if no code uses it.
     workspace: u64,
-    kernels: HashMap<FuncId, Arc<Lowered>>,
 }
 
-impl DeviceModule {
+impl PtxVariables {
     /// Places a module's variables and writes their initial contents; `objects` are the handles of the
     /// textures, surfaces and samplers that variables of the module refer to, by name.
     ///
     /// # Errors
     /// There is not enough memory, or an initialiser holds an address that does not exist.
-    pub fn load(
+    pub(super) fn load(
         source: Arc<LoadedModule>,
         memory: &mut dyn Placement,
         objects: Vec<(String, u64)>,
-    ) -> Result<DeviceModule, LoadError> {
-        let place = |memory: &mut dyn Placement, name: &str, contents: &[u8], length: u64| {
-            memory
-                .place(name, contents, length)
-                .ok_or_else(|| LoadError::OutOfMemory { name: name.into(), bytes: length })
-        };
-        let mut module = DeviceModule {
-            source,
-            variables: HashMap::new(),
-            constants: None,
-            objects,
-            workspace: 0,
-            kernels: HashMap::new(),
-        };
+    ) -> Result<PtxVariables, LoadError> {
+        let mut module =
+            PtxVariables { source, variables: HashMap::new(), constants: None, objects, workspace: 0 };
         let source = Arc::clone(&module.source);
         let mut room = MAX_MODULE_BYTES;
         for &id in &source.layout.globals {
@@ -243,23 +162,8 @@ impl DeviceModule {
         }
     }
 
-    /// The module as it was parsed.
-    #[must_use]
-    pub fn source(&self) -> &LoadedModule {
-        &self.source
-    }
-
-    /// The same module with its variables placed anew, as they were in the beginning.
-    ///
-    /// # Errors
-    /// As [`DeviceModule::load`].
-    pub fn reloaded(&self, memory: &mut dyn Placement) -> Result<DeviceModule, LoadError> {
-        DeviceModule::load(Arc::clone(&self.source), memory, Vec::new())
-    }
-
     /// Address and length of a `.global` or `.const` variable.
-    #[must_use]
-    pub fn variable(&self, name: &str) -> Option<(u64, u64)> {
+    pub(super) fn variable(&self, name: &str) -> Option<(u64, u64)> {
         let (id, var) = self
             .source
             .module
@@ -274,7 +178,7 @@ impl DeviceModule {
     }
 
     /// Addresses of all placed variables.
-    pub fn addresses(&self) -> impl Iterator<Item = u64> {
+    pub(super) fn addresses(&self) -> impl Iterator<Item = u64> {
         self.variables
             .values()
             .copied()
@@ -282,40 +186,26 @@ impl DeviceModule {
             .chain((self.workspace != 0).then_some(self.workspace))
     }
 
-    /// A kernel's machine code, lowered at first use.
-    ///
-    /// # Errors
-    /// It does not fit the registers.
-    pub fn kernel(&mut self, id: FuncId, options: &LowerOptions) -> Result<Arc<Lowered>, ModuleError> {
-        if let Some(kernel) = self.kernels.get(&id) {
-            return Ok(Arc::clone(kernel));
-        }
-        let kernel = Arc::new(self.source.lower(id, options)?);
-        self.kernels.insert(id, Arc::clone(&kernel));
-        Ok(kernel)
-    }
-
     /// Constant banks of a launch; `params` are the bytes of all parameters, each at its offset.
     ///
     /// # Errors
     /// The kernel uses an address that does not exist.
-    pub fn banks(
+    pub(super) fn banks(
         &self,
         memory: &GlobalMemory,
         lowered: &Lowered,
-        geometry: &Geometry,
-        dynamic_shared_bytes: u32,
+        shape: &Shape<'_>,
         params: &[u8],
     ) -> Result<Banks, Diagnostics> {
         let kernel = &lowered.kernel;
-        let mut param = Banks::parameter_head(geometry, kernel.local_bytes);
+        let mut param = Banks::parameter_head(shape.geometry, kernel.local_bytes);
         param.resize(param.len() + kernel.param_bytes as usize, 0);
         let mut put = |at: usize, bytes: &[u8]| {
             if let Some(place) = param.get_mut(at..).and_then(|p| p.get_mut(..bytes.len())) {
                 place.copy_from_slice(bytes);
             }
         };
-        put(usize::from(PARAM_DYNAMIC_SHARED), &dynamic_shared_bytes.to_le_bytes());
+        put(usize::from(PARAM_DYNAMIC_SHARED), &shape.dynamic_shared_bytes.to_le_bytes());
         put(usize::from(PARAM_WORKSPACE), &self.workspace.to_le_bytes());
         put(usize::from(PARAM_BASE), &params[..params.len().min(kernel.param_bytes as usize)]);
         let mut literal = kernel.literals.clone();

@@ -1,0 +1,341 @@
+//! A loaded cubin: which one of a file it is, its kernels by name, and what each of them needs to run.
+//!
+//! Kernels are looked at when they are asked for: one that is not supported does not keep the others from running.
+
+use super::error::NativeError;
+use super::translate::translate;
+use crate::fatbin::{self, Image, ImageKind};
+use crate::lower::hidden_registers;
+use sass::cubin::{Cubin, CubinError, Function, KernelInfo, Place, Referent, Relocation};
+use sass::{INSTRUCTION_BYTES, Target};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::OnceLock;
+use trace_format::isa::space::{CODE_STRIDE, CODE_WINDOW_HI};
+use trace_format::isa::{MachineKernel, Param, Pc};
+use warplab_host::input;
+
+/// Lower word of the first address behind those of a module's functions, which functions of the system get, such as
+/// `vprintf`.
+const SYSTEM_CODE: u32 = 0xFFFF_0000;
+
+fn code_address(low: u32) -> u64 {
+    u64::from(CODE_WINDOW_HI) << 32 | u64::from(low)
+}
+
+/// Eight bytes that get an address when the module is in device memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Patch {
+    /// The part that the bytes are in.
+    pub place: Place,
+    /// Where in the part.
+    pub offset: u64,
+    /// What they get.
+    pub value: PatchValue,
+}
+
+/// The value of a [`Patch`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PatchValue {
+    /// The address of a place in a part of the module's data.
+    Data(Place, u64),
+    /// This address, of code.
+    Code(u64),
+}
+
+/// A variable of a module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NativeVariable {
+    /// Its name, as it is mangled.
+    pub name: String,
+    /// The part of the data that it is in.
+    pub place: Place,
+    /// Where in the part.
+    pub offset: u64,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// What the launches of a kernel need besides its machine kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelPlan {
+    /// Where the parameters begin in bank 0.
+    pub parameter_base: u32,
+    /// Bank 0 as the cubin has it, up to the end of the parameters.
+    pub bank0: Vec<u8>,
+    /// Bank 2.
+    pub bank2: Vec<u8>,
+    /// Addresses in bank 2.
+    pub patches: Vec<Patch>,
+}
+
+/// A kernel by name.
+#[derive(Debug)]
+struct Kernel {
+    name: String,
+    plan: OnceLock<Result<KernelPlan, NativeError>>,
+}
+
+/// A loaded cubin.
+#[derive(Debug)]
+pub struct NativeModule {
+    name: String,
+    image: Vec<u8>,
+    target: Target,
+    kernels: Vec<Kernel>,
+    by_name: HashMap<String, usize>,
+    /// Bytes of the variables that begin as zeros.
+    pub zeroed_bytes: u64,
+    /// Initial contents of the other variables.
+    pub initialised: Vec<u8>,
+    /// Initial contents of bank 3.
+    pub constants: Vec<u8>,
+    /// Contents of bank 4 before the addresses are known.
+    pub addresses: Vec<u8>,
+    /// Variables by name.
+    pub variables: Vec<NativeVariable>,
+    /// Addresses in variables and constants, and all of bank 4.
+    pub patches: Vec<Patch>,
+}
+
+impl NativeModule {
+    /// Reads a cubin; `name` is what messages call it.
+    ///
+    /// # Errors
+    /// The cubin is damaged, for a target that is not known, or has data that is not supported.
+    pub fn parse(image: Vec<u8>, name: &str) -> Result<NativeModule, NativeError> {
+        let refuse = |error| NativeError::Cubin { file: name.to_owned(), error };
+        let cubin = Cubin::parse(&image).map_err(refuse)?;
+        let data = cubin.data().map_err(refuse)?;
+        let code = CodeAddresses::of(&cubin);
+        let kernel = |function: &Function<'_>| Kernel { name: function.name.clone(), plan: OnceLock::new() };
+        let kernels: Vec<Kernel> = cubin.kernels().map(kernel).collect();
+        let variable = |variable: &sass::cubin::Variable<'_>| NativeVariable {
+            name: variable.name.to_owned(),
+            place: variable.place,
+            offset: variable.offset,
+            bytes: variable.bytes,
+        };
+        let module = NativeModule {
+            name: name.to_owned(),
+            target: cubin.target,
+            by_name: kernels.iter().enumerate().map(|(at, kernel)| (kernel.name.clone(), at)).collect(),
+            kernels,
+            zeroed_bytes: data.zeroed_bytes,
+            initialised: data.initialised.to_vec(),
+            constants: data.constants.to_vec(),
+            addresses: data.addresses.to_vec(),
+            variables: data.variables.iter().map(variable).collect(),
+            patches: data.relocations.iter().map(|relocation| code.patch(relocation)).collect(),
+            image: Vec::new(),
+        };
+        Ok(NativeModule { image, ..module })
+    }
+
+    /// Reads the cubin of a file (cubin, fat binary, executable, library): one that has all of these kernels if there is
+    /// such a one, and of those the one for the oldest known target.
+    ///
+    /// # Errors
+    /// The file cannot be read, is one of NVIDIA's closed libraries, or has no machine code that is known.
+    pub fn read(path: &Path, kernels: &[&str]) -> Result<NativeModule, NativeError> {
+        let file = path.display().to_string();
+        let refuse = |what: String| NativeError::File { file: file.clone(), what };
+        let file_name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if let Some(library) = fatbin::closed_library(&file_name) {
+            return Err(refuse(format!(
+                "this is {library}, one of NVIDIA's closed libraries, whose licence forbids to disassemble it"
+            )));
+        }
+        let bytes = input::read(path, input::IMAGE_BYTES).map_err(|e| refuse(e.to_string()))?;
+        let images = fatbin::open(&bytes).map_err(|e| refuse(e.to_string()))?;
+        let mut known: Vec<Image> = images.into_iter().filter(is_known).collect();
+        // A stable sort: the first of a target in the file is the first here.
+        known.sort_by_key(|image| image.arch);
+        let has_all = |image: &Image| {
+            let names = image.kernels();
+            kernels.iter().all(|kernel| names.iter().any(|name| name == kernel))
+        };
+        let at = known.iter().position(has_all).unwrap_or(0);
+        if known.is_empty() {
+            let known = known_targets();
+            return Err(refuse(format!(
+                "there is no machine code for a known target ({known}); `nvcc -cubin -arch=sm_80` makes such a file"
+            )));
+        }
+        NativeModule::parse(known.swap_remove(at).contents, &file)
+    }
+
+    /// What messages call it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it was compiled for.
+    #[must_use]
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
+    /// Names of the kernels, in the order of the file.
+    pub fn kernels(&self) -> impl Iterator<Item = &str> {
+        self.kernels.iter().map(|kernel| kernel.name.as_str())
+    }
+
+    /// Whether there is a kernel of a name.
+    #[must_use]
+    pub fn has_kernel(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    /// What the launches of a kernel need; none if there is no such kernel.
+    ///
+    /// # Errors
+    /// The cubin says something about it that is not supported.
+    pub fn plan(&self, name: &str) -> Option<Result<&KernelPlan, &NativeError>> {
+        let kernel = &self.kernels[*self.by_name.get(name)?];
+        Some(
+            kernel
+                .plan
+                .get_or_init(|| self.with_kernel(name, |cubin, _, info| Ok(plan(cubin, info))))
+                .as_ref(),
+        )
+    }
+
+    /// Translates a kernel to a machine kernel; none if there is no such kernel. `stack_bytes` are those of a kernel whose
+    /// stack the compiler does not know.
+    ///
+    /// # Errors
+    /// It is not supported, or is one of NVIDIA's closed libraries'.
+    pub fn translate(&self, name: &str, stack_bytes: u32) -> Option<Result<MachineKernel, NativeError>> {
+        self.by_name.get(name)?;
+        Some(self.with_kernel(name, |_, function, info| {
+            if let Some([x, y, z]) = info.cluster.filter(|blocks| *blocks != [1; 3]) {
+                return Err(NativeError::Kernel {
+                    file: self.name.clone(),
+                    kernel: name.to_owned(),
+                    what: format!("is for clusters of {x} x {y} x {z} blocks, which are not supported"),
+                });
+            }
+            Ok(self.machine_kernel(function, info, stack_bytes))
+        }))
+    }
+
+    /// The machine kernel: the translated instructions and what the cubin says about them.
+    fn machine_kernel(
+        &self,
+        function: &Function<'_>,
+        info: &KernelInfo<'_>,
+        stack_bytes: u32,
+    ) -> MachineKernel {
+        // The trace holds this name: the same program gives the same trace wherever it lies.
+        let file =
+            Path::new(&self.name).file_name().map_or(self.name.as_str().into(), OsStr::to_string_lossy);
+        let code = translate(function, &file);
+        let params = info.parameters.iter().enumerate().map(|(number, parameter)| Param {
+            name: format!("param_{number}"),
+            offset: parameter.offset,
+            size: parameter.bytes,
+            ty: match parameter.bytes {
+                1 | 2 | 4 | 8 => format!("b{}", 8 * parameter.bytes),
+                bytes => format!("b8[{bytes}]"),
+            },
+        });
+        let parts = function.parts.iter().filter(|(address, _)| *address > 0);
+        let parts =
+            parts.map(|(address, name)| (Pc((address / INSTRUCTION_BYTES as u64) as u32), name.clone()));
+        // The count of the cubin has those that hardware takes for itself.
+        let allocated = (info.registers as u16).saturating_sub(hidden_registers(self.target.number()));
+        MachineKernel {
+            name: function.name.clone(),
+            regs_per_thread: code.registers.max(allocated),
+            uniform_registers: code.uniform_registers,
+            static_shared_bytes: info.shared_bytes,
+            local_bytes: info.stack_bytes.unwrap_or_else(|| info.frame_bytes.saturating_add(stack_bytes)),
+            barriers: info.barriers,
+            params: params.collect(),
+            param_bytes: info.parameter_bytes,
+            literals: info.bank2.to_vec(),
+            max_threads_per_block: info.required_threads.or(info.max_threads),
+            functions: parts.filter(|(pc, _)| pc.index() < code.insts.len()).collect(),
+            insts: code.insts,
+            lines: code.lines,
+            files: vec![code.listing],
+            traps: code.traps,
+            ..MachineKernel::default()
+        }
+    }
+
+    fn refuse(&self, error: CubinError) -> NativeError {
+        NativeError::Cubin { file: self.name.clone(), error }
+    }
+
+    /// Calls a function with a kernel and what the cubin says about it.
+    fn with_kernel<T>(
+        &self,
+        name: &str,
+        what: impl FnOnce(&Cubin<'_>, &Function<'_>, &KernelInfo<'_>) -> Result<T, NativeError>,
+    ) -> Result<T, NativeError> {
+        if let Some(library) = fatbin::closed_kernel(name) {
+            return Err(NativeError::Closed { kernel: name.to_owned(), library: library.to_owned() });
+        }
+        let cubin = Cubin::parse(&self.image).map_err(|error| self.refuse(error))?;
+        let Some(function) = cubin.function(name) else {
+            let what = "has no code".to_owned();
+            return Err(NativeError::Kernel { file: self.name.clone(), kernel: name.to_owned(), what });
+        };
+        let info = cubin.kernel_info(function).map_err(|error| self.refuse(error))?;
+        what(&cubin, function, &info)
+    }
+}
+
+/// The targets whose machine code is known, as messages list them.
+#[must_use]
+pub fn known_targets() -> String {
+    Target::ALL.map(|target| target.to_string()).join(", ")
+}
+
+/// Whether an image is machine code of a known target, with something in it.
+#[must_use]
+pub fn is_known(image: &Image) -> bool {
+    image.kind == ImageKind::Cubin && Target::from_number(image.arch).is_some() && !image.is_empty()
+}
+
+fn plan(cubin: &Cubin<'_>, info: &KernelInfo<'_>) -> KernelPlan {
+    let code = CodeAddresses::of(cubin);
+    KernelPlan {
+        parameter_base: info.parameter_base,
+        bank0: info.bank0.to_vec(),
+        bank2: info.bank2.to_vec(),
+        patches: info.relocations.iter().map(|relocation| code.patch(relocation)).collect(),
+    }
+}
+
+/// Addresses of the functions of a module, in the window of code: one after the other, in the order of the file.
+struct CodeAddresses(HashMap<String, u32>);
+
+impl CodeAddresses {
+    fn of(cubin: &Cubin<'_>) -> CodeAddresses {
+        let mut next = CODE_STRIDE;
+        let mut place = |function: &Function<'_>| {
+            let begin = next;
+            next = next.saturating_add(function.len() as u32 * INSTRUCTION_BYTES as u32).min(SYSTEM_CODE);
+            (function.name.clone(), begin)
+        };
+        CodeAddresses(cubin.functions.iter().map(&mut place).collect())
+    }
+
+    fn patch(&self, relocation: &Relocation<'_>) -> Patch {
+        let addend = relocation.addend;
+        let value = match relocation.of {
+            Referent::Data { place, offset } => PatchValue::Data(place, offset.wrapping_add_signed(addend)),
+            Referent::Code { function, offset } => {
+                let low = self.0.get(function).copied().unwrap_or(SYSTEM_CODE);
+                PatchValue::Code(code_address(low).wrapping_add(offset).wrapping_add_signed(addend))
+            }
+            Referent::External(_) => PatchValue::Code(code_address(SYSTEM_CODE)),
+        };
+        Patch { place: relocation.place, offset: relocation.offset, value }
+    }
+}

@@ -189,7 +189,7 @@ fn spinning_lanes_let_those_act_who_wait_for_them() {
     a.shared = 4;
     let (acquire, next) = (a.label(), a.label());
     a.thread(0).mov(3, imm(0)).bind(acquire);
-    let cas = Op::Atoms { op: AtomOp::Cas, ty: AtomTy::U32 };
+    let cas = Op::Atoms { op: AtomOp::Cas, ty: AtomTy::U32, scale: Scale::X1 };
     a.push(Inst::new(cas).dst(r(2)).srcs([reg(3), reg(3), imm(1)]));
     a.setp(0, ICmp::Ne, 2, imm(0)).bra(acquire, p(0));
     // The critical section: counts in buffer 1.

@@ -111,7 +111,7 @@ impl<'m> EmulatedModule<'m> {
             let value = self.address(reloc.target)?.wrapping_add_signed(reloc.addend);
             literal[reloc.literal_offset as usize..][..8].copy_from_slice(&value.to_le_bytes());
         }
-        Ok(Banks { param, user: self.layout.const_image.clone(), literal })
+        Ok(Banks { param, user: self.layout.const_image.clone(), literal, addresses: Vec::new() })
     }
 
     /// Runs a lowered kernel.

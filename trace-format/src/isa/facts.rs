@@ -232,6 +232,8 @@ pub enum MemData {
 pub enum Address {
     /// A 64-bit address in a register pair.
     Wide,
+    /// A 32-bit offset to a 64-bit address in uniform registers.
+    Offset,
     /// A 32-bit address, scaled.
     Narrow(Scale),
     /// A 32-bit address in a constant bank.

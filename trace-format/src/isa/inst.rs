@@ -2,6 +2,7 @@
 //! queries for static analyses and the timing model.
 
 use super::facts::{Address, Kind, MemOp, OpInfo};
+use super::space::Space;
 use super::regs::{Pc, Pred, Reg, UniformReg};
 use super::table::Op;
 use serde::{Deserialize, Serialize};
@@ -245,7 +246,7 @@ impl Inst {
     /// Every uniform register read, the address's first.
     pub fn src_uniforms(&self) -> impl Iterator<Item = UniformReg> + '_ {
         let info = self.info();
-        let wide = matches!(info.memory, Some(MemOp { address: Address::Wide, .. }));
+        let wide = matches!(info.memory, Some(MemOp { address: Address::Wide | Address::Offset, .. }));
         let base = (0..if wide { 2 } else { 1 }).map(|n| self.base.nth(n));
         let sources = (0..3).flat_map(move |i| {
             let first = match self.src[i].operand {
@@ -357,7 +358,7 @@ impl Inst {
         if !self.udst.is_zero() && !self.dst.is_zero() {
             return Err(format!("both {} and {} are destinations", self.dst, self.udst));
         }
-        if self.writes_uniform() && info.kind != Kind::Pure {
+        if self.writes_uniform() && !matches!(info.kind, Kind::Pure | Kind::Load(Space::Const)) {
             return Err(format!("{} cannot write a uniform register or predicate", info.mnemonic));
         }
         if !self.base.is_zero() && !self.op.takes_address() {

@@ -102,6 +102,59 @@ flag! { /// A carry or the low half's comparison is taken in.
 Extended = ".X" }
 flag! { /// The maximum instead of the minimum.
 Max = ".MAX" }
+modifier! {
+    /// A part of a register.
+    Part {
+        /// The second byte.
+        B1 = ".B1",
+        /// The third byte.
+        B2 = ".B2",
+        /// The fourth byte.
+        B3 = ".B3",
+        /// The upper half.
+        H1 = ".H1" }
+}
+impl Part {
+    /// Bits below it.
+    #[must_use]
+    pub const fn shift(self) -> u32 {
+        match self {
+            Part::B1 => 8,
+            Part::B2 | Part::H1 => 16,
+            Part::B3 => 24,
+        }
+    }
+}
+modifier! {
+    /// A factor of a product.
+    PowerOfTwo {
+        /// One half.
+        D2 = ".D2",
+        /// One quarter.
+        D4 = ".D4",
+        /// One eighth.
+        D8 = ".D8",
+        /// Two.
+        M2 = ".M2",
+        /// Four.
+        M4 = ".M4",
+        /// Eight.
+        M8 = ".M8" }
+}
+impl PowerOfTwo {
+    /// Its value.
+    #[must_use]
+    pub const fn value(self) -> f64 {
+        match self {
+            PowerOfTwo::D2 => 0.5,
+            PowerOfTwo::D4 => 0.25,
+            PowerOfTwo::D8 => 0.125,
+            PowerOfTwo::M2 => 2.0,
+            PowerOfTwo::M4 => 4.0,
+            PowerOfTwo::M8 => 8.0,
+        }
+    }
+}
 flag! { /// Whether a register is empty after it has been read.
 Clear = ".CLEAR" }
 flag! { /// The parts of the result are summed, and a third operand is added.

@@ -180,7 +180,7 @@ macro_rules! opcode_rows {
     /// d = old value at a (a pair) + offset, which becomes op(old, b) (compare b, new value c for CAS).
     69 Atomg { op: AtomOp, ty: AtomTy, mode: AddrMode, order: MemOrder, scope: Scope } = "ATOMG", LdSt, Memory, Memory, dst ty.regs(), src [2, ty.regs(), if matches!(op, AtomOp::Cas) { ty.regs() } else { 0 }], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(atomic_space(mode))), memory MemOp::of(MemData::Modify(op, ty), Address::Wide).ordered(order);
     /// The same in shared memory, 32-bit address.
-    70 Atoms { op: AtomOp, ty: AtomTy } = "ATOMS", LdSt, Memory, Memory, dst ty.regs(), src [1, ty.regs(), if matches!(op, AtomOp::Cas) { ty.regs() } else { 0 }], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(Space::Shared)), memory MemOp::of(MemData::Modify(op, ty), Address::Narrow(Scale::X1));
+    70 Atoms { op: AtomOp, ty: AtomTy, scale: Scale } = "ATOMS", LdSt, Memory, Memory, dst ty.regs(), src [1, ty.regs(), if matches!(op, AtomOp::Cas) { ty.regs() } else { 0 }], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(Space::Shared)), memory MemOp::of(MemData::Modify(op, ty), Address::Narrow(scale));
     /// d = texels of object b at coordinates a and further arguments (`tex_words`).
     71 Tex { geometry: TexGeometry, coord: TexCoord, lod: TexLod, result: TexResult, words: TexWords, offset: TexOffset, sampler: TexSampler } = "TEX", LdSt, Memory, Memory, dst tex_registers(result, words), src tex_sources(tex_words(geometry, lod, offset, sampler)), Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Texture)), memory MemOp::of(MemData::Object { bytes: 4 }, Address::Object);
     /// d = a fact about texture, sampler or surface object a (at mipmap level b).
@@ -262,6 +262,16 @@ macro_rules! opcode_rows {
     108 BraIf {} = "BRA", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 1, Own => outside(Kind::Branch);
     /// Active lanes in which ps is true end.
     109 ExitIf {} = "EXIT", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 1, Own => outside(Kind::Exit);
+    /// d = a part of integer a as a float.
+    110 I2fPart { dst: FloatTy, src: IntTy, part: Part } = "I2F", if is_wide(dst) { Fp64 } else { Sfu }, if is_wide(dst) { Alu } else { Sfu }, Convert, dst dst.regs(), src [1, 0, 0], Bits, pred 0 <- 0, Own => pure(convert::i2f_part);
+    /// d = a * b * a power of two, rounded once.
+    111 FmulScaled { by: PowerOfTwo, ftz: Ftz, sat: Sat } = "FMUL", Fp32, Alu, FpMul, dst 1, src [1, 1, 0], Single { abs: false }, pred 0 <- 0, Own => pure(single::fmul_scaled);
+    /// d = global memory at a (32 bits, without sign) + a uniform register pair + offset.
+    112 LdgNarrow { width: MemWidth, order: MemOrder, ro: ReadOnly } = "LDG", LdSt, Memory, Memory, dst width.regs(), src [1, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Global)), memory MemOp { read_only: ro.0, ..MemOp::plain(width, Address::Offset).ordered(order) };
+    /// Global memory at a (32 bits, without sign) + a uniform register pair + offset = b.
+    113 StgNarrow { width: MemWidth, order: MemOrder } = "STG", LdSt, Memory, Memory, dst 0, src [1, width.regs(), 0], Bits, pred 0 <- 0, Own => outside(Kind::Store(Space::Global)), memory MemOp::plain(width, Address::Offset).ordered(order);
+    /// Global memory at a (32 bits, without sign) + a uniform register pair + offset becomes op(old, b), without a result.
+    114 RedNarrow { op: AtomOp, ty: AtomTy, order: MemOrder, scope: Scope } = "RED", LdSt, Memory, Memory, dst 0, src [1, ty.regs(), 0], Bits, pred 0 <- 0, Own => outside(Kind::Reduction(Space::Global)), memory MemOp::of(MemData::Modify(op, ty), Address::Offset).ordered(order);
         }
     };
 }

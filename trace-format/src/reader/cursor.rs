@@ -270,6 +270,8 @@ impl WarpCursor {
     #[inline(never)]
     fn outside(&mut self, exec: u32, needed: bool) -> Result<(), TraceError> {
         let inst = &self.code.insts[self.pc.index()];
+        // A load to a uniform register is that of the whole warp.
+        let exec = if exec == 0 { 0 } else { exec | inst.spread };
         if let Some(space) = inst.kind.space().filter(|_| !self.guards_alone) {
             self.mem_valid = true;
             self.mem.space = space;

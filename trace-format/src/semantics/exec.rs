@@ -91,6 +91,15 @@ pub fn addresses(inst: &ExecInst, warp: &Warp, out: &mut [u64; WARP_SIZE]) {
             }
             return;
         }
+        Some(Address::Offset) => {
+            let (low, offset) = (warp.row(base), i64::from(inst.offset) as u64);
+            let [low_base, high_base] = [inst.base, inst.base + 1].map(|row| u64::from(warp.row(row).0[0]));
+            let start = (low_base | high_base << 32).wrapping_add(offset);
+            for l in 0..WARP_SIZE {
+                out[l] = start.wrapping_add(u64::from(low.0[l]));
+            }
+            return;
+        }
         Some(Address::Object) => return warp.addresses(out),
         Some(Address::Narrow(scale)) => scale.shift(),
         Some(Address::Bank(_)) | None => 0,

@@ -70,6 +70,20 @@ pub(super) fn saturate(x: u32) -> u32 {
     }
 }
 
+/// Doubles rounded to nearest.
+#[inline(always)]
+pub(super) fn rounded(of: impl Fn(usize) -> f64, ftz: bool, sat: bool) -> Row {
+    Row::from_fn(|l| {
+        let v = of(l) as f32;
+        match (ftz, sat) {
+            (false, false) => finish::<false, false>(v),
+            (false, true) => finish::<false, true>(v),
+            (true, false) => finish::<true, false>(v),
+            (true, true) => finish::<true, true>(v),
+        }
+    })
+}
+
 /// Canonicalises NaN, flushes and saturates one result.
 #[inline(always)]
 pub(super) fn finish<const FTZ: bool, const SAT: bool>(v: f32) -> u32 {

@@ -382,7 +382,7 @@ fn statement(b: &mut Builder, rng: &mut Random, depth: u32) {
             b.emit(bar)
         }
         9 => {
-            let op = Op::Atoms { op: AtomOp::Add, ty: AtomTy::U32 };
+            let op = Op::Atoms { op: AtomOp::Add, ty: AtomTy::U32, scale: Scale::X1 };
             b.emit(Inst::new(op).dst(if rng.below(2) == 0 { Reg(d) } else { Reg::RZ }).srcs([r(x), r(y)]))
         }
         10 if rng.below(4) == 0 => {

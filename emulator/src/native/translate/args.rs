@@ -105,7 +105,8 @@ impl<'a> Args<'a> {
         Ok(())
     }
 
-    fn uniform(&self, number: u8) -> UniformReg {
+    /// The uniform register of a number.
+    pub(super) fn uniform(&self, number: u8) -> UniformReg {
         if number == self.word.uniform_zero { UniformReg::URZ } else { UniformReg(number) }
     }
 

@@ -1,7 +1,7 @@
 //! Branches, calls, convergence, barriers and instructions without effect.
 
 use super::args::Args;
-use super::{Refusal, place};
+use super::{Code, Refusal};
 use sass::{Instruction, Operand as Theirs, Value};
 use trace_format::isa::{
     BarMode, Clear, Convergence, Inst, Op, Pc, Pred, PredSrc, Reg, Scope, SpecialReg, Src,
@@ -12,7 +12,7 @@ const EVERY_LANE: Src = Src::imm(u32::MAX);
 
 /// Translates an instruction of this file; none if it is another.
 pub(super) fn translate(
-    code: &[Result<Instruction, String>],
+    code: &Code<'_>,
     at: usize,
     word: &Instruction,
     args: &mut Args<'_>,
@@ -31,8 +31,11 @@ pub(super) fn translate(
             if !args.has("REL") || !args.has("NOINC") {
                 return Err("only calls of functions of the same cubin are known".into());
             }
-            let mut inst = Inst::new(Op::Call {});
-            inst.target = target(code, args)?;
+            // Within a function it is a jump: no return address is set, and nothing returns.
+            let at = target(code, args)?;
+            let calls = code.entries.contains(&at);
+            let mut inst = Inst::new(if calls { Op::Call {} } else { Op::Bra {} });
+            inst.target = at;
             inst
         }
         "RET" => {
@@ -116,10 +119,10 @@ pub(super) fn translate(
     Ok(Some(inst))
 }
 
-fn target(code: &[Result<Instruction, String>], args: &mut Args<'_>) -> Result<Pc, Refusal> {
+fn target(code: &Code<'_>, args: &mut Args<'_>) -> Result<Pc, Refusal> {
     match args.take()?.value {
-        Value::Target(address) => place(code, address),
-        Value::Integer(address) => place(code, address as u64),
+        Value::Target(address) => code.place(address),
+        Value::Integer(address) => code.place(address as u64),
         _ => Err("its target is no address".into()),
     }
 }
@@ -130,7 +133,7 @@ fn predicated(op: Op, args: &mut Args<'_>) -> Inst {
     Inst::new(op).guarded(pred)
 }
 
-fn branch(code: &[Result<Instruction, String>], args: &mut Args<'_>) -> Result<Inst, Refusal> {
+fn branch(code: &Code<'_>, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     // Whether all lanes take it makes no difference to which take it.
     args.has("U");
     args.has("INC");
@@ -160,17 +163,24 @@ fn members_of(operand: &Theirs) -> Result<Src, Refusal> {
 }
 
 fn convergence(args: &mut Args<'_>) -> Result<Convergence, Refusal> {
-    match args.take()?.value {
-        Value::Convergence(number) if usize::from(number) < Convergence::COUNT => Ok(Convergence(number)),
-        _ => Err("it names no convergence register".into()),
-    }
+    convergence_of(&args.take()?.value).ok_or_else(|| "it names no convergence register".into())
+}
+
+/// The convergence register that an operand names. Moves have them among other registers of a warp.
+fn convergence_of(value: &Value) -> Option<Convergence> {
+    let number = match *value {
+        Value::Convergence(number) => number,
+        Value::Name(name) => name.strip_prefix('B')?.parse().ok()?,
+        _ => return None,
+    };
+    (usize::from(number) < Convergence::COUNT).then_some(Convergence(number))
 }
 
 fn bmov(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     args.has("32");
     args.has("PQUAD");
     let clear = Clear(args.has("CLEAR"));
-    if matches!(args.peek().map(|operand| operand.value), Some(Value::Convergence(_))) {
+    if args.peek().is_some_and(|operand| convergence_of(&operand.value).is_some()) {
         let mut inst = Inst::new(Op::BmovTo { at: convergence(args)? });
         args.srcs::<1>(&mut inst)?;
         return Ok(inst);
@@ -191,13 +201,13 @@ fn warpsync(args: &mut Args<'_>) -> Result<Inst, Refusal> {
 }
 
 /// Whether the instruction at a place takes the result of a barrier just before it.
-fn is_result(code: &[Result<Instruction, String>], at: usize) -> bool {
-    let before = at.checked_sub(1).and_then(|before| code.get(before));
-    let takes = matches!(code.get(at), Some(Ok(word)) if word.mnemonic == "B2R" && word.has("RESULT"));
+fn is_result(code: &Code<'_>, at: usize) -> bool {
+    let before = at.checked_sub(1).and_then(|before| code.words.get(before));
+    let takes = matches!(code.words.get(at), Some(Ok(word)) if word.mnemonic == "B2R" && word.has("RESULT"));
     takes && matches!(before, Some(Ok(word)) if word.mnemonic == "BAR" && word.has("RED"))
 }
 
-fn bar(code: &[Result<Instruction, String>], at: usize, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+fn bar(code: &Code<'_>, at: usize, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     args.has("DEFER_BLOCKING");
     let mode = if args.has("SYNC") {
         BarMode::Sync
@@ -217,7 +227,7 @@ fn bar(code: &[Result<Instruction, String>], at: usize, args: &mut Args<'_>) -> 
     if inst.op.is_barrier_reduction() {
         inst.psrc[0] = args.pred_src();
         if is_result(code, at + 1)
-            && let Some(Ok(taker)) = code.get(at + 1)
+            && let Some(Ok(taker)) = code.words.get(at + 1)
         {
             for operand in taker.operands.iter() {
                 match operand.value {

@@ -6,10 +6,19 @@ use super::arithmetic::{COMBINATIONS, binary, is_max, ternary, unary};
 use sass::{Instruction, RZ, Value};
 use trace_format::isa::{
     AccTy, BoolFloat, FCmp, FloatTy, Ftz, HmmaSat, HmmaShape, HmmaTy, ImmaShape, Inst, IntElement, IntRnd,
-    IntTy, Max, MufuFn, NanProp, Op, PackRnd, Relu, Rnd, Sat, SatFinite, SatInt, Src,
+    IntTy, Max, MufuFn, NanProp, Op, PackRnd, Part, PowerOfTwo, Relu, Rnd, Sat, SatFinite, SatInt, Src,
 };
 
 const ROUNDINGS: [(&str, Rnd); 4] = [("RN", Rnd::Rn), ("RZ", Rnd::Rz), ("RM", Rnd::Rm), ("RP", Rnd::Rp)];
+
+const FACTORS: [(&str, PowerOfTwo); 6] = [
+    ("D2", PowerOfTwo::D2),
+    ("D4", PowerOfTwo::D4),
+    ("D8", PowerOfTwo::D8),
+    ("M2", PowerOfTwo::M2),
+    ("M4", PowerOfTwo::M4),
+    ("M8", PowerOfTwo::M8),
+];
 
 const COMPARISONS: [(&str, FCmp); 14] = [
     ("LTU", FCmp::Ltu),
@@ -54,7 +63,11 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
         }
         "FMUL" => {
             let (rnd, ftz, sat) = style(args);
-            binary(Op::Fmul { rnd, ftz, sat }, args)?
+            match args.pick(&FACTORS) {
+                Some(by) if rnd == Rnd::Rn => binary(Op::FmulScaled { by, ftz, sat }, args)?,
+                Some(_) => return Err("a factor with this rounding is not known".into()),
+                None => binary(Op::Fmul { rnd, ftz, sat }, args)?,
+            }
         }
         "FFMA" => {
             let (rnd, ftz, sat) = style(args);
@@ -143,17 +156,25 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
         "I2F" | "I2FP" => {
             let rnd = rounding(args);
             let dst = args.pick(&FLOATS).unwrap_or(FloatTy::F32);
-            let mut src = args.pick(&INTEGERS).unwrap_or(IntTy::S32);
+            let src = args.pick(&INTEGERS).unwrap_or(IntTy::S32);
             let mut inst = Inst::new(Op::Nop {});
             args.dst(&mut inst)?;
             let part;
             (inst.src[0], part) = args.part()?;
-            src = match (src, part) {
-                (src, "") => src,
-                (IntTy::U8 | IntTy::S8, "B0") | (IntTy::U16 | IntTy::S16, "H0") => src,
+            let bytes = matches!(src, IntTy::U8 | IntTy::S8);
+            let part = match part {
+                "" | "B0" | "H0" => None,
+                "B1" if bytes => Some(Part::B1),
+                "B2" if bytes => Some(Part::B2),
+                "B3" if bytes => Some(Part::B3),
+                "H1" if !bytes => Some(Part::H1),
                 _ => return Err(format!("the part .{part} of a register is not known of it")),
             };
-            inst.op = Op::I2f { dst, src, rnd };
+            inst.op = match part {
+                Some(part) if rnd == Rnd::Rn => Op::I2fPart { dst, src, part },
+                Some(_) => return Err("a part with this rounding is not known".into()),
+                None => Op::I2f { dst, src, rnd },
+            };
             inst
         }
         "FRND" => {

@@ -48,6 +48,8 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
         "LDL" => load(Op::Ldl { width: width(args) }, args, Form::Narrow)?,
         "STL" => store(Op::Stl { width: width(args) }, args, Form::Narrow)?,
         "LDC" => ldc(args)?,
+        // Without a register in the address it is a move.
+        "ULDC" if indexed(word) => ldc(args)?,
         "LDSM" => {
             args.has("16");
             let trans = Transposed(args.has("MT88"));
@@ -111,8 +113,17 @@ fn address(inst: &mut Inst, args: &mut Args<'_>, form: Form) -> Result<(), Refus
         (Form::Wide, "64") | (Form::Narrow, "") | (Form::Scaled, _) => true,
         // sm_75 does not print the width.
         (Form::Wide, "") => true,
-        // A register of 32 bits is zero.
-        (Form::Wide, "U32") => register == Reg::RZ,
+        // The rows of these take a register of 32 bits.
+        (Form::Wide, "U32") => {
+            inst.op = match inst.op {
+                _ if register == Reg::RZ => inst.op,
+                Op::Ldg { width, order, ro } => Op::LdgNarrow { width, order, ro },
+                Op::Stg { width, order } => Op::StgNarrow { width, order },
+                Op::Red { op, ty, order, scope, .. } => Op::RedNarrow { op, ty, order, scope },
+                _ => return Err("an address of 32 bits is not known of it".into()),
+            };
+            true
+        }
         _ => false,
     };
     if !fits {
@@ -144,16 +155,30 @@ fn store(op: Op, args: &mut Args<'_>, form: Form) -> Result<Inst, Refusal> {
     Ok(inst)
 }
 
+/// Whether an operand is a constant whose place depends on a register.
+fn indexed(word: &Instruction) -> bool {
+    word.operands.iter().any(|operand| match operand.value {
+        Value::Constant { register, uniform, .. } => {
+            register.is_some_and(|number| number != RZ)
+                || uniform.is_some_and(|number| number != word.uniform_zero)
+        }
+        _ => false,
+    })
+}
+
 fn ldc(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     let width = width(args);
     let mut inst = Inst::new(Op::Nop {});
     args.dst(&mut inst)?;
-    let Value::Constant { bank, register, uniform: None, offset, .. } = args.take()?.value else {
+    let Value::Constant { bank, register, uniform, offset, .. } = args.take()?.value else {
         return Err("its operand is of a kind that is not known of it".into());
     };
     inst.op = Op::Ldc { width, bank: Bank(bank) };
     let register = register.filter(|number| *number != RZ).map_or(Reg::RZ, Reg);
     (inst.src[0], inst.offset) = (Src::reg(register), offset);
+    if let Some(number) = uniform {
+        inst.base = args.uniform(number);
+    }
     Ok(inst)
 }
 
@@ -205,8 +230,8 @@ fn atomic(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     }
     args.dst(&mut inst)?;
     if word.mnemonic == "ATOMS" {
-        inst.op = Op::Atoms { op, ty };
-        address(&mut inst, args, Form::Narrow)?;
+        inst.op = Op::Atoms { op, ty, scale: scale(word)? };
+        address(&mut inst, args, Form::Scaled)?;
     } else {
         let mode = if word.mnemonic == "ATOMG" { AddrMode::Global } else { AddrMode::Generic };
         inst.op = Op::Atomg { op, ty, mode, order, scope: Scope::Gpu };
@@ -217,7 +242,7 @@ fn atomic(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
         if inst.dst != Reg::RZ || op != AtomOp::Inc {
             return Err("only the count without a result is known of it".into());
         }
-        inst.op = Op::Atoms { op: AtomOp::Add, ty: AtomTy::U32 };
+        inst.op = Op::Atoms { op: AtomOp::Add, ty: AtomTy::U32, scale: scale(word)? };
         inst.src[1] = Src { operand: Operand::Imm(1), neg: false, abs: false };
         return Ok(inst);
     }

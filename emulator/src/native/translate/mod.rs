@@ -28,6 +28,8 @@ pub struct Translated {
     pub traps: Vec<(Pc, String)>,
     /// 32-bit registers that the instructions name (the highest + 1).
     pub registers: u16,
+    /// First instruction of each function that is called, with its name.
+    pub functions: Vec<(Pc, String)>,
     /// Uniform registers that the instructions name (the highest + 1).
     pub uniform_registers: u8,
 }
@@ -43,21 +45,23 @@ pub fn translate(function: &Function<'_>, file: &str) -> Translated {
         words.map(|word| word.map_err(|e| e.to_string())).collect();
     let is_padding = |word: &Result<Instruction, String>| matches!(word, Ok(word) if word.mnemonic == "NOP");
     let length = decoded.iter().rposition(|word| !is_padding(word)).map_or(0, |last| last + 1);
-    let code = &decoded[..length];
+    let entries = function.parts.iter().map(|(start, _)| Pc((start / INSTRUCTION_BYTES as u64) as u32)).collect();
+    let code = Code { words: &decoded[..length], entries };
     let mut out = Translated {
         listing: SourceFile { language: Language::MachineCode, name: file.to_owned(), lines: Vec::new() },
         insts: Vec::with_capacity(length),
         lines: Vec::with_capacity(length),
         traps: Vec::new(),
         registers: 0,
+        functions: Vec::new(),
         uniform_registers: 0,
     };
-    for (at, word) in code.iter().enumerate() {
+    for (at, word) in code.words.iter().enumerate() {
         let line = at as u32 + 1;
         let inst = match word {
             Ok(word) => {
                 let text = word.to_string();
-                let inst = instruction(code, at, word)
+                let inst = instruction(&code, at, word)
                     .and_then(|inst| inst.check().map(|()| inst))
                     .map_err(|why| format!("`{text}` at {:#x} ({why})", word.address));
                 out.listing.lines.push((line, text));
@@ -73,6 +77,11 @@ pub fn translate(function: &Function<'_>, file: &str) -> Translated {
         out.registers = registers.fold(out.registers, u16::max);
         let uniform = inst.dst_uniforms().chain(inst.src_uniforms()).map(|reg| reg.0 + 1);
         out.uniform_registers = uniform.fold(out.uniform_registers, u8::max);
+        if let Some((_, name)) = function.parts.iter().find(|(start, _)| *start == (at * INSTRUCTION_BYTES) as u64)
+            && at > 0
+        {
+            out.functions.push((Pc(at as u32), name.clone()));
+        }
         out.insts.push(inst);
         out.lines.push(SourceLine { code: Position { file: 1, line }, source: Position::default() });
     }
@@ -80,7 +89,7 @@ pub fn translate(function: &Function<'_>, file: &str) -> Translated {
 }
 
 /// The instruction at a place of the code.
-fn instruction(code: &[Result<Instruction, String>], at: usize, word: &Instruction) -> Result<Inst, Refusal> {
+fn instruction(code: &Code<'_>, at: usize, word: &Instruction) -> Result<Inst, Refusal> {
     let mut args = Args::of(word)?;
     let inst = match control::translate(code, at, word, &mut args)? {
         Some(inst) => Some(inst),
@@ -121,12 +130,21 @@ fn guard(word: &Instruction, inst: Inst) -> Result<Inst, Refusal> {
     Ok(inst.guarded(guard))
 }
 
-/// The place of an address in the code.
-fn place(code: &[Result<Instruction, String>], address: u64) -> Result<Pc, Refusal> {
-    let at = address / INSTRUCTION_BYTES as u64;
-    if address % INSTRUCTION_BYTES as u64 == 0 && at < code.len() as u64 {
-        Ok(Pc(at as u32))
-    } else {
-        Err(format!("{address:#x} lies outside the function"))
+/// The decoded words of a function.
+struct Code<'a> {
+    words: &'a [Result<Instruction, String>],
+    /// Where the functions that it calls begin.
+    entries: Vec<Pc>,
+}
+
+impl Code<'_> {
+    /// The place of an address.
+    fn place(&self, address: u64) -> Result<Pc, Refusal> {
+        let at = address / INSTRUCTION_BYTES as u64;
+        if address % INSTRUCTION_BYTES as u64 == 0 && at < self.words.len() as u64 {
+            Ok(Pc(at as u32))
+        } else {
+            Err(format!("{address:#x} lies outside the function"))
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::super::execution::Execution;
 use super::super::operands::{float_src, put, put_pair};
 use super::super::{Row, convert, double, int};
-use crate::isa::{FloatTy, Ftz, IntRnd, IntTy, PackRnd, Relu, Rnd, Sat, SatFinite, Sign};
+use crate::isa::{FloatTy, Ftz, IntRnd, IntTy, PackRnd, Part, Relu, Rnd, Sat, SatFinite, Sign};
 
 /// Writes a result of one or two registers.
 #[inline(always)]
@@ -68,4 +68,11 @@ pub(super) fn f2fp(e: Execution<'_>, dst: FloatTy, rnd: PackRnd, relu: Relu, fin
     let [s0, s1, _] = inst.src;
     let (a, b) = (float_src(warp, s0).resolve(false), float_src(warp, s1).resolve(false));
     put(warp, inst, &convert::pack(dst, &a, &b, rnd, relu.0, fin.0), exec);
+}
+
+#[inline(always)]
+pub(super) fn i2f_part(e: Execution<'_>, dst: FloatTy, src: IntTy, part: Part) {
+    let neg = e.inst.src[0].neg;
+    let low = int::map1(e.warp.row(e.inst.src[0].row), |word| word >> part.shift());
+    put_words(e, &convert::from_int(dst, src, &low, &Row::ZERO, neg, Rnd::Rn), dst.regs());
 }

@@ -3,7 +3,7 @@
 use super::super::execution::Execution;
 use super::super::operands::{combine, float_src, put, put_compare, put_pred, read_pred};
 use super::super::{Row, directed, float, mufu};
-use crate::isa::{BoolFloat, BoolOp, FCmp, Ftz, Max, MufuFn, NanProp, Rnd, Sat};
+use crate::isa::{BoolFloat, BoolOp, FCmp, Ftz, Max, MufuFn, NanProp, PowerOfTwo, Rnd, Sat};
 
 #[inline(always)]
 pub(super) fn fadd(e: Execution<'_>, rnd: Rnd, ftz: Ftz, sat: Sat) {
@@ -95,4 +95,15 @@ pub(super) fn fsel(e: Execution<'_>, ftz: Ftz) {
     let (a, b) = (float_src(warp, s0).resolve(ftz.0), float_src(warp, s1).resolve(ftz.0));
     let p = read_pred(warp, inst.psrc[0]);
     put(warp, inst, &Row::from_fn(|l| if p >> l & 1 != 0 { a.0[l] } else { b.0[l] }), exec);
+}
+
+#[inline(always)]
+pub(super) fn fmul_scaled(e: Execution<'_>, by: PowerOfTwo, ftz: Ftz, sat: Sat) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, _] = inst.src;
+    let (a, b) = (float_src(warp, s0).resolve(ftz.0), float_src(warp, s1).resolve(ftz.0));
+    // The product of two singles and the factor are exact as doubles.
+    let product = |l: usize| f64::from(float::f(a.0[l])) * f64::from(float::f(b.0[l])) * by.value();
+    let r = float::rounded(product, ftz.0, sat.0);
+    put(warp, inst, &r, exec);
 }

@@ -1,8 +1,10 @@
 //! Errors of loading modules into device memory.
 
-use super::placement::MAX_MODULE_BYTES;
 use crate::native::NativeError;
 use crate::ptx::Diagnostics;
+
+/// Bytes that the variables of a module in global memory may take.
+pub(super) const MAX_MODULE_BYTES: u64 = 8 << 30;
 
 /// Error of loading a module.
 #[derive(Debug, thiserror::Error)]

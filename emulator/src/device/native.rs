@@ -3,8 +3,8 @@
 //! The linker has laid out the variables of a section, so that a section is one allocation. `__constant__` variables are
 //! in device memory too; each launch gets a copy of them as bank 3.
 
-use super::error::LoadError;
-use super::placement::{CONST_BANK, GRID_WORKSPACE, MAX_MODULE_BYTES, Placement, Shape, place};
+use super::error::{LoadError, MAX_MODULE_BYTES};
+use super::placement::{CONST_BANK, GRID_WORKSPACE, Placement, Shape, place};
 use crate::memory::GlobalMemory;
 use crate::native::banks::{Surroundings, fill};
 use crate::native::module::{Patch, PatchValue};

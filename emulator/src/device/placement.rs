@@ -15,9 +15,6 @@ pub(crate) const DEVICE_HEAP: &str = "device heap";
 /// Name of the allocation through which the blocks of a grid synchronise.
 pub const GRID_WORKSPACE: &str = "grid workspace";
 
-/// Bytes that the variables of a module in global memory may take.
-pub(super) const MAX_MODULE_BYTES: u64 = 8 << 30;
-
 /// Device memory that chooses addresses of allocations.
 pub trait Placement {
     /// Makes an allocation that begins with these contents, the rest of which is zero and costs no memory before it is

@@ -3,8 +3,8 @@
 //! The `.const` bank is in device memory like any variable, so that programs can write to it between launches; each
 //! launch gets a copy.
 
-use super::error::LoadError;
-use super::placement::{CONST_BANK, DEVICE_HEAP, GRID_WORKSPACE, MAX_MODULE_BYTES, Placement, Shape, place};
+use super::error::{LoadError, MAX_MODULE_BYTES};
+use super::placement::{CONST_BANK, DEVICE_HEAP, GRID_WORKSPACE, Placement, Shape, place};
 use crate::lower::Lowered;
 use crate::lower::calls::function_address;
 use crate::memory::GlobalMemory;

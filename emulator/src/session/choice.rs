@@ -1,6 +1,6 @@
 //! Which code a session runs: PTX, or machine code, and from which file.
 
-use super::{SessionError, Setup};
+use super::error::SessionError;
 use crate::fatbin;
 use crate::manifest::{Manifest, ManifestError};
 use std::io::Read as _;
@@ -53,11 +53,11 @@ pub(super) fn is_machine_code(path: &Path, code: Option<CodeKind>) -> bool {
         }
 }
 
-/// Whether machine code runs, of a manifest that was named: if it is asked for, or there is no PTX.
-pub(super) fn wants_machine_code(setup: &Setup, manifest: &Manifest) -> bool {
-    match setup.code {
+/// Whether machine code runs, of a manifest that was named: if it is asked for or its file is named, or there is no PTX.
+pub(super) fn wants_machine_code(code: Option<CodeKind>, named: Option<&Path>, manifest: &Manifest) -> bool {
+    match code {
         Some(code) => code == CodeKind::Sass,
-        None if setup.cubin.is_some() => true,
+        None if named.is_some() => true,
         // A file beside the manifest runs if the manifest names none.
         None if manifest.names_ptx => false,
         None => manifest.cubin.is_some() || !manifest.ptx.is_file() && beside(&manifest.ptx).is_file(),
@@ -73,8 +73,8 @@ fn beside(ptx: &Path) -> PathBuf {
 ///
 /// # Errors
 /// There is none, and nothing is compiled.
-pub(super) fn cubin(setup: &Setup, manifest: &Manifest, ptx: &Path) -> Result<PathBuf, SessionError> {
-    let named = setup.cubin.clone().or_else(|| manifest.cubin.clone());
+pub(super) fn cubin(named: Option<&Path>, manifest: &Manifest, ptx: &Path) -> Result<PathBuf, SessionError> {
+    let named = named.map(Path::to_owned).or_else(|| manifest.cubin.clone());
     if let Some(cubin) = named {
         return Ok(cubin);
     }

@@ -142,7 +142,7 @@ impl Session {
         }
         if setup.code == Some(CodeKind::Sass) || setup.cubin.is_some() {
             let manifest = manifest()?;
-            let cubin = choice::cubin(setup, &manifest, path)?;
+            let cubin = choice::cubin(setup.cubin.as_deref(), &manifest, path)?;
             return Session::native(&cubin, manifest, setup);
         }
         let module = LoadedModule::read(path)?;
@@ -156,8 +156,8 @@ impl Session {
     pub fn open_manifest(path: &Path, setup: &Setup) -> Result<Session, SessionError> {
         let manifest = Manifest::load(path, setup.size.as_deref(), &setup.overrides)?;
         let ptx = manifest.ptx.clone();
-        if choice::wants_machine_code(setup, &manifest) {
-            let cubin = choice::cubin(setup, &manifest, &ptx)?;
+        if choice::wants_machine_code(setup.code, setup.cubin.as_deref(), &manifest) {
+            let cubin = choice::cubin(setup.cubin.as_deref(), &manifest, &ptx)?;
             return Session::native(&cubin, manifest, setup);
         }
         Session::new(Arc::new(LoadedModule::read(&ptx)?).into(), manifest, &ptx, setup)

@@ -4,6 +4,11 @@
 //! no effect on results (a list with names), and all others, which are refused.
 
 use super::error::SectionError;
+use super::file::File;
+use std::collections::HashMap;
+
+/// The section with attributes of the module; those of a kernel are in the section of this name, a dot and its name.
+pub(super) const INFO: &str = ".nv.info";
 
 /// Numbers of the attributes that are read.
 pub(super) mod number {
@@ -215,6 +220,14 @@ impl<'a> Iterator for Records<'a> {
         }
         Some(record)
     }
+}
+
+/// Registers of the functions of a module, by the number of the symbol. Damaged records end the list.
+pub(super) fn register_counts(file: &File<'_>) -> HashMap<u32, u32> {
+    let bytes = file.contents_of(INFO).unwrap_or_default();
+    let all = Records::new(INFO, None, bytes);
+    let records = all.clone().map_while(Result::ok).filter(|record| record.number == number::REGCOUNT);
+    records.filter_map(|record| all.exact::<2>(&record).ok()).map(|[symbol, count]| (symbol, count)).collect()
 }
 
 /// The number of an attribute, with its name if it has one.

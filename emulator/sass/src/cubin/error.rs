@@ -1,7 +1,9 @@
 //! Errors of reading cubins.
 
-use super::EM_CUDA;
 use crate::DecodeError;
+
+/// The machine number of NVIDIA's GPUs in ELF files.
+pub(super) const EM_CUDA: u16 = 190;
 
 /// Why a cubin cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,14 +1,11 @@
 //! What running a kernel needs to know besides its code, as the attributes and sections of the cubin say.
 
-use super::attribute::{Record, Records, number, shown};
+use super::attribute::{INFO, Record, Records, number, shown};
 use super::data::{self, CONSTANT2, Place, Relocation};
 use super::error::{CubinError, SectionError};
 use super::file::{File, Section};
 use super::{Cubin, Function, TEXT};
-use std::collections::HashMap;
 
-/// Attributes of the module.
-pub(super) const INFO: &str = ".nv.info";
 /// Shared memory that a block of any GPU has: nothing can have more.
 const MOST_SHARED_BYTES: u64 = 228 << 10;
 /// Barriers of a block.
@@ -126,14 +123,6 @@ fn shared_bytes(section: &Section<'_>, kernel: &str) -> Result<u32, CubinError> 
         );
         wrong(section.name, kernel, what)
     })
-}
-
-/// Registers of the functions of a module, by the number of the symbol. Damaged records end the list.
-pub(super) fn register_counts(file: &File<'_>) -> HashMap<u32, u32> {
-    let bytes = file.contents_of(INFO).unwrap_or_default();
-    let all = Records::new(INFO, None, bytes);
-    let records = all.clone().map_while(Result::ok).filter(|record| record.number == number::REGCOUNT);
-    records.filter_map(|record| all.exact::<2>(&record).ok()).map(|[symbol, count]| (symbol, count)).collect()
 }
 
 /// Reads the attributes of the module that are about a kernel.

@@ -16,11 +16,11 @@ pub use error::{CubinError, SectionError, WordError};
 pub use kernel::{IndirectBranch, KernelInfo, Parameter};
 
 use crate::{INSTRUCTION_BYTES, Instruction, Target, decode};
+use attribute::register_counts;
+use error::EM_CUDA;
 use file::{File, Section};
 use goblin::elf::Elf;
 
-/// The machine number of NVIDIA's GPUs in ELF files.
-const EM_CUDA: u16 = 190;
 /// Version of the ABI from which on the target is in bits 8-15 of the flags.
 const TARGET_IN_SECOND_BYTE: u8 = 8;
 /// Mark of a kernel in the last byte of a symbol.
@@ -70,7 +70,7 @@ impl<'a> Cubin<'a> {
         let number = if abi >= TARGET_IN_SECOND_BYTE { flags >> 8 & 0xff } else { flags & 0xff };
         let target = Target::from_number(number).ok_or(CubinError::Target(number))?;
         let file = File::new(&elf, bytes);
-        let counts = kernel::register_counts(&file);
+        let counts = register_counts(&file);
         let of_functions = file.functions();
         let mut functions = Vec::new();
         for (index, section) in file.sections.iter().enumerate() {

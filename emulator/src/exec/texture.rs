@@ -20,8 +20,8 @@ use crate::view::access::{Modify, Refusal};
 use crate::view::global::GlobalView;
 use trace_format::isa::space::NO_ADDRESS;
 use trace_format::isa::{
-    Op, SurfFormat, TexGeometry, TexOffset, TexQuery, TexResult, TexSampler, tex_split_place,
-    tex_word_place, tex_words,
+    Op, SurfFormat, TexGeometry, TexOffset, TexQuery, TexResult, TexSampler, tex_split_place, tex_word_place,
+    tex_words,
 };
 use trace_format::semantics::{ExecInst, Row, Warp};
 

@@ -118,7 +118,9 @@ fn run_body<V: GlobalView, S: BlockSink>(
                 }
                 Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Reduction(_) => {
                     if exec != 0 {
-                        if let Err(trouble) = access::access(worker, block, warp, w, at, inst, exec | inst.spread) {
+                        if let Err(trouble) =
+                            access::access(worker, block, warp, w, at, inst, exec | inst.spread)
+                        {
                             warp.resume = at;
                             return Err(trouble);
                         }

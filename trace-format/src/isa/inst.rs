@@ -2,8 +2,8 @@
 //! queries for static analyses and the timing model.
 
 use super::facts::{Address, Kind, MemOp, OpInfo};
-use super::space::Space;
 use super::regs::{Pc, Pred, Reg, UniformReg};
+use super::space::Space;
 use super::table::Op;
 use serde::{Deserialize, Serialize};
 

@@ -131,7 +131,8 @@ impl Builder<'_> {
         let [a, b] = [&old[..], b].map(Src::many);
         let sum =
             if regs == 2 { self.asm.r2(add, &[a, b]).to_vec() } else { vec![self.asm.r1(add, &[a, b])] };
-        let mut swap = VInst::new(VOp::M(Op::Atoms { op: MAtom::Cas, ty: bits, scale: Scale::X1 }), self.asm.line);
+        let mut swap =
+            VInst::new(VOp::M(Op::Atoms { op: MAtom::Cas, ty: bits, scale: Scale::X1 }), self.asm.line);
         swap.src = [Src::one(place.base[0]), Src::many(&old), Src::many(&sum)];
         swap.offset = place.offset;
         let found = self.asm.put(swap, 0).dst;

@@ -4,8 +4,8 @@ use super::Refusal;
 use super::args::{Address, Args};
 use sass::{Instruction, RZ, Value};
 use trace_format::isa::{
-    AddrMode, AtomOp, AtomTy, Bank, Inst, MatrixCount, MemOrder, MemWidth, Op, Operand, ReadOnly, Reg, Scale, Scope,
-    Src, TexCoord, TexGeometry, TexLod, TexOffset, TexSampler, TexWords, Transposed, tex_words,
+    AddrMode, AtomOp, AtomTy, Bank, Inst, MatrixCount, MemOrder, MemWidth, Op, Operand, ReadOnly, Reg, Scale,
+    Scope, Src, TexCoord, TexGeometry, TexLod, TexOffset, TexSampler, TexWords, Transposed, tex_words,
 };
 
 const WIDTHS: [(&str, MemWidth); 6] = [
@@ -268,7 +268,9 @@ fn texture(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     let coord = if word.mnemonic == "TLD" { TexCoord::Int } else { TexCoord::Float };
     let lod = args.pick(&[("LZ", TexLod::Base), ("LL", TexLod::Level)]);
     let lod = lod.ok_or("its level of detail is not known")?;
-    let Value::Register(upper) = args.take()?.value else { return Err("its destination is no register".into()) };
+    let Value::Register(upper) = args.take()?.value else {
+        return Err("its destination is no register".into());
+    };
     let mut inst = Inst::new(Op::Nop {});
     args.dst(&mut inst)?;
     if let Some(pred) = args.pred_dst()
@@ -278,8 +280,12 @@ fn texture(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     }
     inst.src[0] = args.src()?;
     // What does not fit into two registers.
-    let geometries =
-        [("1D", TexGeometry::D1), ("2D", TexGeometry::D2), ("3D", TexGeometry::D3), ("CUBE", TexGeometry::Cube)];
+    let geometries = [
+        ("1D", TexGeometry::D1),
+        ("2D", TexGeometry::D2),
+        ("3D", TexGeometry::D3),
+        ("CUBE", TexGeometry::Cube),
+    ];
     let shape = word.operands.iter().find_map(|operand| match operand.value {
         Value::Name(name) => geometries.iter().find(|(shape, _)| *shape == name),
         _ => None,

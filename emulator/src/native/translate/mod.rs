@@ -45,7 +45,8 @@ pub fn translate(function: &Function<'_>, file: &str) -> Translated {
         words.map(|word| word.map_err(|e| e.to_string())).collect();
     let is_padding = |word: &Result<Instruction, String>| matches!(word, Ok(word) if word.mnemonic == "NOP");
     let length = decoded.iter().rposition(|word| !is_padding(word)).map_or(0, |last| last + 1);
-    let entries = function.parts.iter().map(|(start, _)| Pc((start / INSTRUCTION_BYTES as u64) as u32)).collect();
+    let entries =
+        function.parts.iter().map(|(start, _)| Pc((start / INSTRUCTION_BYTES as u64) as u32)).collect();
     let code = Code { words: &decoded[..length], entries };
     let mut out = Translated {
         listing: SourceFile { language: Language::MachineCode, name: file.to_owned(), lines: Vec::new() },
@@ -77,7 +78,8 @@ pub fn translate(function: &Function<'_>, file: &str) -> Translated {
         out.registers = registers.fold(out.registers, u16::max);
         let uniform = inst.dst_uniforms().chain(inst.src_uniforms()).map(|reg| reg.0 + 1);
         out.uniform_registers = uniform.fold(out.uniform_registers, u8::max);
-        if let Some((_, name)) = function.parts.iter().find(|(start, _)| *start == (at * INSTRUCTION_BYTES) as u64)
+        if let Some((_, name)) =
+            function.parts.iter().find(|(start, _)| *start == (at * INSTRUCTION_BYTES) as u64)
             && at > 0
         {
             out.functions.push((Pc(at as u32), name.clone()));

@@ -1,10 +1,10 @@
 //! Rows of the opcode table for integer arithmetic and comparison.
 
+use super::super::code::SrcRow;
 use super::super::execution::Execution;
 use super::super::operands::{int_src, logic_src, put, put_compare, put_pair, put_pred, read_pred};
-use super::super::{Row, WARP_SIZE, int};
-use super::super::code::SrcRow;
 use super::super::warp::Warp;
+use super::super::{Row, WARP_SIZE, int};
 use crate::isa::{Accumulate, BoolOp, Dot, Extended, ICmp, Max, Relu, ShiftBy, Sign};
 
 #[inline(always)]
@@ -277,9 +277,8 @@ pub(super) fn viaddmnmx(e: Execution<'_>, sign: Sign, max: Max, relu: Relu) {
 pub(super) fn vimnmx3(e: Execution<'_>, sign: Sign, max: Max, relu: Relu) {
     let Execution { inst, warp, exec } = e;
     let [a, b, c] = inst.src.map(|s| int_src(warp, s));
-    let r = int::map3(&a, &b, &c, |x, y, z| {
-        not_negative(relu.0, choose(sign, max, choose(sign, max, x, y), z))
-    });
+    let r =
+        int::map3(&a, &b, &c, |x, y, z| not_negative(relu.0, choose(sign, max, choose(sign, max, x, y), z)));
     put(warp, inst, &r, exec);
 }
 

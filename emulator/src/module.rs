@@ -15,7 +15,7 @@ const NO_TEXT: &str = "it is not text; a PTX file is expected";
 const PROGRAM: &str =
     "it is a compiled program or library; `emu run -- PROGRAM` runs it and `emu extract` takes its PTX out";
 
-const CUBIN: &str = "it is machine code, which `--code sass` runs";
+const CUBIN: &str = "it is machine code and not PTX: `emu run` runs it, with --code sass where that is not the default, and `emu disasm` lists it";
 
 /// Error of reading, parsing or lowering a module.
 #[derive(Debug, thiserror::Error)]

@@ -25,7 +25,7 @@ fn text(bytes: &[u8]) -> &str {
 #[test]
 fn the_program_gets_its_arguments_and_the_flags_and_keeps_its_exit_code() {
     let folder = folder();
-    let script = "echo \"$0 $1\"; env | grep -E '^(LD_|WARPLAB_(D|F|I|LEN|T|M|S))' | LC_ALL=C sort; exit 7";
+    let script = "echo \"$0 $1\"; env | grep -E '^(LD_|WARPLAB_(C|D|F|I|LEN|T|M|S))' | LC_ALL=C sort; exit 7";
     let flags = [
         "run",
         "--threads",
@@ -37,6 +37,8 @@ fn the_program_gets_its_arguments_and_the_flags_and_keeps_its_exit_code() {
         "--interleave",
         "7",
         "--lenient",
+        "--code",
+        "sass",
         "--fmad=false",
         "--maxregs",
         "32",
@@ -48,7 +50,7 @@ fn the_program_gets_its_arguments_and_the_flags_and_keeps_its_exit_code() {
     assert_eq!(ran.status.code(), Some(7));
     let place = folder.path("").display().to_string();
     let expected = format!(
-        "a b --json\nLD_AUDIT={place}libcuda.so.1\nLD_LIBRARY_PATH={}:/before\nLD_PRELOAD={place}libcuda.so.1\nWARPLAB_DEVICE=a100\nWARPLAB_FMAD=0\nWARPLAB_INTERLEAVE=7\nWARPLAB_LENIENT=1\nWARPLAB_MAXREGS=32\nWARPLAB_MAX_INSTRUCTIONS=99\n\
+        "a b --json\nLD_AUDIT={place}libcuda.so.1\nLD_LIBRARY_PATH={}:/before\nLD_PRELOAD={place}libcuda.so.1\nWARPLAB_CODE=sass\nWARPLAB_DEVICE=a100\nWARPLAB_FMAD=0\nWARPLAB_INTERLEAVE=7\nWARPLAB_LENIENT=1\nWARPLAB_MAXREGS=32\nWARPLAB_MAX_INSTRUCTIONS=99\n\
          WARPLAB_SCHEDULE=reuse\n\
          WARPLAB_SUMMARY=text\nWARPLAB_THREADS=3\n",
         place.trim_end_matches('/')

@@ -82,6 +82,9 @@ fn check(cubin: &Cubin<'_>) {
     assert_eq!(variables.externs, ["vprintf"]);
     assert_eq!(variables.system_calls.len(), 1);
 
+    let none = info(cubin, "no_parameters");
+    assert!(none.parameters.is_empty() && none.parameter_bytes == 0 && none.registers > 0);
+
     let data = cubin.data().expect("good data");
     assert_eq!(data.constants[64..68], 3u32.to_le_bytes());
     let of = |name: &str| {

@@ -8,6 +8,8 @@ use trace_format::semantics::Geometry;
 
 /// Places in bank 0, in bytes.
 struct Words {
+    /// Where the parameters of most kernels begin, behind all of these.
+    end: usize,
     block: usize,
     grid: usize,
     /// 64 bits: the generic address of shared memory. Later targets have a special register instead.
@@ -32,6 +34,7 @@ enum OwnAddress {
 }
 
 const TURING_AMPERE: Words = Words {
+    end: 0x160,
     block: 0x00,
     grid: 0x0c,
     shared_window: Some(0x18),
@@ -45,6 +48,7 @@ const TURING_AMPERE: Words = Words {
 };
 
 const HOPPER: Words = Words {
+    end: 0x210,
     block: 0x00,
     grid: 0x0c,
     shared_window: None,
@@ -60,6 +64,7 @@ const HOPPER: Words = Words {
 /// Code reads some words at a place that depends on the size of the cluster, in steps of 0xa0: those of no cluster and of one
 /// block are the same here.
 const BLACKWELL: Words = Words {
+    end: 0x380,
     block: 0x360,
     grid: 0x370,
     shared_window: None,
@@ -100,13 +105,15 @@ pub struct Surroundings<'a> {
 /// Writes bank 0 of a launch into its image from the cubin, `bank`: the words of the launch, and its parameters, which begin
 /// at `parameter_base`.
 pub fn fill(
-    bank: &mut [u8],
+    bank: &mut Vec<u8>,
     target: Target,
     around: &Surroundings<'_>,
     parameter_base: u32,
     parameters: &[u8],
 ) {
     let words = words(target);
+    // The image of a kernel without parameters may end earlier.
+    bank.resize(bank.len().max(words.end), 0);
     let mut put = |at: usize, bytes: &[u8]| {
         if let Some(place) = bank.get_mut(at..).and_then(|rest| rest.get_mut(..bytes.len())) {
             place.copy_from_slice(bytes);

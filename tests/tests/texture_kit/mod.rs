@@ -83,7 +83,7 @@ impl Device {
             param.extend(address.to_le_bytes());
         }
         param.extend(self.handle.to_le_bytes());
-        let banks = Banks { param, literal: lowered.kernel.literals.clone(), user: Vec::new() };
+        let banks = Banks { param, literal: lowered.kernel.literals.clone(), ..Banks::default() };
         let launch = Launch { kernel: &lowered.kernel, geometry, dynamic_shared_bytes: 0, banks, index: 0 };
         let options = Options { threads: 2, ..Options::default() };
         exec::launch(&mut self.memory, &launch, &options, &mut emulator::record::Unrecorded, &Unobserved)

@@ -15,7 +15,7 @@ use crate::tell::{tell, told};
 use emulator::exec::{Options, Prepared};
 use emulator::fatbin::{Image, ImageKind};
 use emulator::lower::LowerOptions;
-use emulator::session::CodeKind;
+use emulator::session::{CodeKind, ModuleError};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -168,17 +168,23 @@ impl Modules {
     /// The kernel of a name.
     ///
     /// # Errors
-    /// `SYMBOL_NOT_FOUND` when the module has none, `INVALID_PTX` when it cannot be lowered; the reason is
-    /// printed.
+    /// `SYMBOL_NOT_FOUND` when the module has none, `INVALID_PTX` when it cannot be lowered,
+    /// `NO_KERNEL_IMAGE_FOR_DEVICE` for machine code that is not supported; the reason is printed.
     pub fn kernel(&mut self, options: &Options, module: u64, name: &str) -> Outcome<u64> {
         let found = self.all.get_mut(module)?;
         if let Some(kernel) = found.kernels.get(name) {
             return Ok(*kernel);
         }
         let lowered = found.device.kernel(name, &self.lowering).ok_or(Status::SYMBOL_NOT_FOUND)?;
-        let lowered = lowered.map_err(|error| {
-            tell(&error.to_string());
-            Status::INVALID_PTX
+        let lowered = lowered.map_err(|error| match error {
+            ModuleError::Native(error) => {
+                closed::tell_once(&error.to_string());
+                Status::NO_KERNEL_IMAGE_FOR_DEVICE
+            }
+            error => {
+                tell(&error.to_string());
+                Status::INVALID_PTX
+            }
         })?;
         let prepared = Prepared::new(&lowered.kernel, options).map_err(|error| {
             tell(&error.to_string());

@@ -238,8 +238,11 @@ pub(super) fn kernel_of(host: *const c_void) -> Outcome<u64> {
     }
     let (binary, name) = (function.binary, function.name.clone());
     let module = all.module(binary)?;
-    let kernel = any_gpu()?.kernel(module, &name).inspect_err(|_| {
-        tell(&format!("the kernel {name} is not in the program's PTX"));
+    let kernel = any_gpu()?.kernel(module, &name).inspect_err(|&status| {
+        // Other reasons have been told.
+        if status == Status::SYMBOL_NOT_FOUND {
+            tell(&format!("the kernel {name} is not in the program's code"));
+        }
     })?;
     if let Some(function) = all.functions.get_mut(&(host as usize)) {
         function.kernel = Some(kernel);

@@ -278,6 +278,12 @@ impl Found {
         let section = format!("{INFO}.{name}");
         let refuse = |what: String| Err(wrong(&section, name, what));
         let Some((symbol, base, bytes)) = self.bank else {
+            if self.parameters.is_empty() && self.bytes.unwrap_or(0) == 0 {
+                // A kernel without parameters.
+                info.bank0 = file.contents_of(&format!(".nv.constant0.{name}"))?;
+                info.parameter_base = info.bank0.len() as u32;
+                return Ok(());
+            }
             return refuse(format!("there is no attribute {}", shown(number::PARAM_CBANK)));
         };
         if let Some(other) = self.bytes.filter(|&other| other != bytes) {

@@ -40,3 +40,9 @@ extern "C" __global__ void variables(int *out, Large large, float f) {
     big[threadIdx.x] = f;
     if (out[0] == 9) printf("%d\n", out[1]);
 }
+
+__device__ int touched[2];
+
+extern "C" __global__ void no_parameters() {
+    touched[1] = gridDim.x + 40;
+}

@@ -20,7 +20,8 @@ use crate::view::access::{Modify, Refusal};
 use crate::view::global::GlobalView;
 use trace_format::isa::space::NO_ADDRESS;
 use trace_format::isa::{
-    Op, SurfFormat, TexGeometry, TexOffset, TexQuery, TexSampler, tex_word_place, tex_words,
+    Op, SurfFormat, TexGeometry, TexOffset, TexQuery, TexResult, TexSampler, tex_split_place, tex_word_place,
+    tex_words,
 };
 use trace_format::semantics::{ExecInst, Row, Warp};
 
@@ -47,7 +48,7 @@ pub(super) fn access<V: GlobalView, S: BlockSink>(
     let mut at: Addresses = [NO_ADDRESS; 32];
     let view = &mut worker.memory;
     let outcome = match request.inst.op {
-        Op::Tex { .. } => fetch(view, objects, rows, &warp.regs, request, &mut at),
+        Op::Tex { .. } | Op::TexSplit { .. } => fetch(view, objects, rows, &warp.regs, request, &mut at),
         _ => surface(view, objects, rows, &warp.regs, request, &mut at),
     };
     match outcome {
@@ -113,14 +114,21 @@ fn fetch<V: GlobalView>(
     request: &Request<'_>,
     at: &mut Addresses,
 ) -> Result<(), Problem> {
-    let Op::Tex { geometry, coord, lod, result, words: written, offset, sampler: separate } = request.inst.op
-    else {
-        return Ok(());
+    let plain = (TexResult::Words, TexOffset(false), TexSampler(false));
+    let (geometry, coord, lod, written, (result, offset, separate), place) = match request.inst.op {
+        Op::Tex { geometry, coord, lod, result, words, offset, sampler } => {
+            let rest = (result, offset, sampler);
+            (geometry, coord, lod, words, rest, tex_word_place as fn(u8) -> (usize, u8))
+        }
+        Op::TexSplit { geometry, coord, lod, words } => {
+            (geometry, coord, lod, words, plain, tex_split_place as fn(u8) -> (usize, u8))
+        }
+        _ => return Ok(()),
     };
     let src = &request.inst.src;
     let count = tex_words(geometry, lod, offset, separate);
     let word = |i: u8| {
-        let (source, within) = tex_word_place(i.min(count - 1));
+        let (source, within) = place(i.min(count - 1));
         regs.row(src[source].row + u16::from(within))
     };
     // The sampler comes between the level and the offsets.

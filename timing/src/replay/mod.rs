@@ -216,6 +216,15 @@ fn prepare<S: LaunchSource>(
             trace.header().contents.lack_of_values().unwrap_or_default()
         )));
     }
+    let kernel = trace.kernel(launch.kernel);
+    let refuses = |t: &&Box<dyn Technique>| kernel.uniform_registers > 0 && !t.info().knows_uniform_registers;
+    if let Some(technique) = techniques.iter().find(refuses) {
+        return Err(ReplayError::Refused(format!(
+            "technique {} decides by operands that it sees, and kernel {} is machine code with uniform registers, which it does not know",
+            technique.info().name,
+            kernel.name
+        )));
+    }
     let (stack, plan) = Stack::prepare(techniques.to_vec(), &asked).map_err(ReplayError::Refused)?;
     let shape = Shape::of(&asked, &plan, launch.kernel).map_err(ReplayError::Refused)?;
     let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;

@@ -40,6 +40,7 @@ const INFO: TechniqueInfo = TechniqueInfo::new(
     "warps whose next load would share a register issue first (with `larf`)",
     "LAS (H. Asghari Esfeden's dissertation, chapter 5), sections 5.4 and 5.5.3",
 )
+.with_uniform_registers()
 .with_claims(&[Claim::WarpPriority])
 .without_values()
 .with_params(Params::declared)

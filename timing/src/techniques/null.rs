@@ -12,7 +12,8 @@ pub(crate) const REGISTRATION: Registration = Registration::new(&INFO, |_, secti
 });
 
 const INFO: TechniqueInfo =
-    TechniqueInfo::new("null", "asks for every hook and changes nothing (a check of the machinery)", "none");
+    TechniqueInfo::new("null", "asks for every hook and changes nothing (a check of the machinery)", "none")
+        .with_uniform_registers();
 
 /// See the module.
 #[derive(Clone, Debug)]

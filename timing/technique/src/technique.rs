@@ -24,6 +24,9 @@ pub struct TechniqueInfo {
     pub claims: &'static [Claim],
     /// Whether it needs recorded values; a recording without values is then refused.
     pub needs_values: bool,
+    /// Whether it takes kernels of machine code, whose instructions also read and write uniform registers and predicates: it
+    /// decides nothing by the operands of an instruction that it does not see.
+    pub knows_uniform_registers: bool,
     /// Its parameters, `[technique.NAME]`.
     pub params: fn() -> Vec<ParamInfo>,
     /// Its counters.
@@ -56,6 +59,7 @@ impl TechniqueInfo {
             paper,
             claims: &[],
             needs_values: true,
+            knows_uniform_registers: false,
             params: Vec::new,
             counters: &[],
             stalls: &[],
@@ -86,6 +90,12 @@ impl TechniqueInfo {
     #[must_use]
     pub const fn without_values(self) -> TechniqueInfo {
         TechniqueInfo { needs_values: false, ..self }
+    }
+
+    /// Of a technique that takes kernels of machine code, with their uniform registers and predicates.
+    #[must_use]
+    pub const fn with_uniform_registers(self) -> TechniqueInfo {
+        TechniqueInfo { knows_uniform_registers: true, ..self }
     }
 
     /// With parameters: `Params::declared`.

@@ -119,6 +119,11 @@ impl WarpView<'_> {
     #[must_use]
     #[inline]
     pub fn pred(&self, source: PredSrc) -> u32 {
+        // Views have the predicates of lanes alone. One of the whole warp guards uniform instructions and branches, which
+        // have no results in lanes.
+        if source.pred.is_uniform() {
+            return u32::MAX;
+        }
         let lanes = self.preds[usize::from(source.pred.0 & 7)];
         if source.not { !lanes } else { lanes }
     }

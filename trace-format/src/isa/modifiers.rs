@@ -574,6 +574,19 @@ pub const fn tex_sources(words: u8) -> [u8; 3] {
     [span_of(words), if words > 8 { 4 } else { 1 }, span_of(rest)]
 }
 
+/// Registers of each source of a fetch of machine code: the first two words; the handle; the words that follow.
+#[must_use]
+pub const fn tex_split(words: u8) -> [u8; 3] {
+    let first = if words < 2 { words } else { 2 };
+    [span_of(first), 1, span_of(words - first)]
+}
+
+/// Source, and register within it, that holds an argument word of a fetch of machine code.
+#[must_use]
+pub const fn tex_split_place(word: u8) -> (usize, u8) {
+    if word < 2 { (0, word) } else { (2, word - 2) }
+}
+
 /// Source, and register within it, that holds an argument word of a fetch.
 #[must_use]
 pub const fn tex_word_place(word: u8) -> (usize, u8) {
@@ -700,7 +713,8 @@ modifier! {
         ClockHi = " SR_CLOCKHI", /// Low word of the global timer (from outside).
         GlobalTimerLo = " SR_GLOBALTIMERLO", /// High word of the global timer (from outside).
         GlobalTimerHi = " SR_GLOBALTIMERHI", /// Launch number within the run (from outside).
-        GridId = " SR_GRIDID" }
+        GridId = " SR_GRIDID", /// Block within its cluster: 0, since blocks form no clusters.
+        ClusterRank = " SR_CgaCtaId" }
 }
 impl SpecialReg {
     /// Whether the value comes from outside the warp's state, so that a trace must record it.

@@ -272,6 +272,20 @@ macro_rules! opcode_rows {
     113 StgNarrow { width: MemWidth, order: MemOrder } = "STG", LdSt, Memory, Memory, dst 0, src [1, width.regs(), 0], Bits, pred 0 <- 0, Own => outside(Kind::Store(Space::Global)), memory MemOp::plain(width, Address::Offset).ordered(order);
     /// Global memory at a (32 bits, without sign) + a uniform register pair + offset becomes op(old, b), without a result.
     114 RedNarrow { op: AtomOp, ty: AtomTy, order: MemOrder, scope: Scope } = "RED", LdSt, Memory, Memory, dst 0, src [1, ty.regs(), 0], Bits, pred 0 <- 0, Own => outside(Kind::Reduction(Space::Global)), memory MemOp::of(MemData::Modify(op, ty), Address::Offset).ordered(order);
+    /// d = min(a, b) or max(a, b), not below 0.
+    115 VimnmxRelu { sign: Sign, max: Max } = "VIMNMX.RELU", Int, Alu, IntMax, dst 1, src [1, 1, 0], Bits, pred 0 <- 0, Own => pure(integer::vimnmx_relu);
+    /// d = min(a + b, c) or max(a + b, c), not below 0 if `relu`.
+    116 Viaddmnmx { sign: Sign, max: Max, relu: Relu } = "VIADDMNMX", Int, Alu, IntMax, dst 1, src [1, 1, 1], Bits, pred 0 <- 0, Own => pure(integer::viaddmnmx);
+    /// d = the least or the greatest of a, b and c, not below 0 if `relu`.
+    117 Vimnmx3 { sign: Sign, max: Max, relu: Relu } = "VIMNMX3", Int, Alu, IntMax, dst 1, src [1, 1, 1], Bits, pred 0 <- 0, Own => pure(integer::vimnmx3);
+    /// d = a + b, pairs.
+    118 IaddPair {} = "IADD.64", Int, Alu, IntAdd, dst 2, src [2, 2, 0], Signed, pred 0 <- 0, Own => pure(integer::iadd_pair);
+    /// d = ps ? a : b, pairs.
+    119 SelPair {} = "SEL.64", Int, Alu, IntAdd, dst 2, src [2, 2, 0], Signed, pred 0 <- 1, Own => pure(logic::sel_pair);
+    /// p = (a cmp b) bop ps of pairs; q = !(a cmp b) bop ps.
+    120 IsetpPair { cmp: ICmp, sign: Sign, bop: BoolOp } = "ISETP.64", Int, Alu, IntAdd, dst 0, src [2, 2, 0], Signed, pred 2 <- 1, Own => pure(integer::isetp_pair);
+    /// d = texels of object b at the coordinates in a, two words at most, and c, the words that follow.
+    121 TexSplit { geometry: TexGeometry, coord: TexCoord, lod: TexLod, words: TexWords } = "TEX", LdSt, Memory, Memory, dst tex_registers(TexResult::Words, words), src tex_split(tex_words(geometry, lod, TexOffset(false), TexSampler(false))), Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Texture)), memory MemOp::of(MemData::Object { bytes: 4 }, Address::Object);
         }
     };
 }

@@ -95,6 +95,7 @@ pub(super) fn special(warp: &Warp, sr: SpecialReg, exec: u32) -> Row {
         SpecialReg::LaneMaskGt => Row::from_fn(|l| !(FULL_MASK >> (31 - l))),
         SpecialReg::LaneMaskGe => Row::from_fn(|l| FULL_MASK << l),
         SpecialReg::ActiveMask => Row::splat(exec),
+        SpecialReg::ClusterRank => Row::ZERO,
         SpecialReg::SmId
         | SpecialReg::NSmId
         | SpecialReg::ClockLo

@@ -5,7 +5,7 @@ use super::args::Args;
 use sass::{Instruction, Operand as Theirs, Value};
 use trace_format::isa::{
     Accumulate, BoolOp, Extended, High, ICmp, Inst, Lut, MatchMode, Max, NanProp, Op, Operand, Pred, PredSrc,
-    PrmtMode, ReduxOp, ReduxTy, Reg, ShflMode, ShiftAmount, ShiftBy, Sign, Src, VoteMode, Wide, Wrap,
+    PrmtMode, ReduxOp, ReduxTy, Reg, Relu, ShflMode, ShiftAmount, ShiftBy, Sign, Src, VoteMode, Wide, Wrap,
 };
 
 const EVERY_LANE: Src = Src::imm(u32::MAX);
@@ -28,7 +28,8 @@ pub(super) const COMBINATIONS: [(&str, BoolOp); 3] =
 pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Option<Inst>, Refusal> {
     let inst = match word.mnemonic {
         "MOV" | "UMOV" => {
-            let mut inst = unary(Op::Mov {}, args)?;
+            let op = if args.has("64") { Op::MovPair {} } else { Op::Mov {} };
+            let mut inst = unary(op, args)?;
             // The bytes that are moved: all of them.
             if args.rest().len() == 1 && matches!(args.rest()[0].value, Value::Integer(15)) {
                 args.skip(1);
@@ -36,7 +37,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             inst.psrc = [PredSrc::TRUE; 3];
             inst
         }
-        "ULDC" => {
+        "ULDC" | "LDCU" => {
             let op = if args.has("64") { Op::MovPair {} } else { Op::Mov {} };
             unary(op, args)?
         }
@@ -49,12 +50,48 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             inst.op = Op::Imnmx { sign, max: Max(is_max(args)?) };
             inst
         }
+        "VIMNMX" | "UVIMNMX" => {
+            let (sign, relu) = (sign(args), args.has("RELU"));
+            let mut inst = binary(Op::Nop {}, args)?;
+            let max = Max(is_max(args)?);
+            inst.op = if relu { Op::VimnmxRelu { sign, max } } else { Op::Imnmx { sign, max } };
+            inst
+        }
+        "VIADDMNMX" | "VIMNMX3" => {
+            let (sign, relu) = (sign(args), Relu(args.has("RELU")));
+            let mut inst = ternary(Op::Nop {}, args)?;
+            let max = Max(is_max(args)?);
+            inst.op = match word.mnemonic {
+                "VIMNMX3" => Op::Vimnmx3 { sign, max, relu },
+                _ => Op::Viaddmnmx { sign, max, relu },
+            };
+            inst
+        }
+        "VIADD" | "IADD" if args.has("64") => binary(Op::IaddPair {}, args)?,
+        "VIADD" | "IADD" => {
+            if args.has("X") {
+                return Err("a carry is not known of it".into());
+            }
+            let mut inst = Inst::new(Op::Iadd3 { x: Extended(false) });
+            args.dst(&mut inst)?;
+            if args.pred_dst().is_some_and(|pred| !pred.is_true()) {
+                return Err("its carry out is not known".into());
+            }
+            args.srcs::<2>(&mut inst)?;
+            inst.src[2] = Src::RZ;
+            inst
+        }
         "IABS" => unary(Op::Iabs {}, args)?,
         "ISETP" | "UISETP" => {
+            let pair = args.pick(&[("U64", Sign::U32), ("S64", Sign::S32)]);
             let (sign, ex) = (sign(args), Extended(args.has("EX")));
             let cmp = args.pick(&COMPARISONS).ok_or("its comparison is not known")?;
             let bop = args.pick(&COMBINATIONS).ok_or("its combination is not known")?;
-            let mut inst = Inst::new(Op::Isetp { cmp, sign, bop, ex });
+            let op = match pair {
+                Some(sign) => Op::IsetpPair { cmp, sign, bop },
+                None => Op::Isetp { cmp, sign, bop, ex },
+            };
+            let mut inst = Inst::new(op);
             args.pred_dsts(&mut inst);
             args.srcs::<2>(&mut inst)?;
             inst.psrc[0] = args.pred_src();
@@ -68,7 +105,8 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
         "PLOP3" | "UPLOP3" => plop3(args)?,
         "SHF" | "USHF" => shf(args)?,
         "SEL" | "USEL" => {
-            let mut inst = binary(Op::Sel {}, args)?;
+            let op = if args.has("64") { Op::SelPair {} } else { Op::Sel {} };
+            let mut inst = binary(op, args)?;
             inst.psrc[0] = args.pred_src();
             inst
         }

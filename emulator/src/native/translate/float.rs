@@ -57,11 +57,11 @@ const FLOATS: [(&str, FloatTy); 4] =
 /// Translates an instruction of this file; none if it is another.
 pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Option<Inst>, Refusal> {
     let inst = match word.mnemonic {
-        "FADD" => {
+        "FADD" | "UFADD" => {
             let (rnd, ftz, sat) = style(args);
             binary(Op::Fadd { rnd, ftz, sat }, args)?
         }
-        "FMUL" => {
+        "FMUL" | "UFMUL" => {
             let (rnd, ftz, sat) = style(args);
             match args.pick(&FACTORS) {
                 Some(by) if rnd == Rnd::Rn => binary(Op::FmulScaled { by, ftz, sat }, args)?,
@@ -69,11 +69,11 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
                 None => binary(Op::Fmul { rnd, ftz, sat }, args)?,
             }
         }
-        "FFMA" => {
+        "FFMA" | "UFFMA" => {
             let (rnd, ftz, sat) = style(args);
             ternary(Op::Ffma { rnd, ftz, sat }, args)?
         }
-        "FSEL" => {
+        "FSEL" | "UFSEL" => {
             let ftz = Ftz(args.has("FTZ"));
             let mut inst = binary(Op::Fsel { ftz }, args)?;
             inst.psrc[0] = args.pred_src();
@@ -85,7 +85,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             inst.op = Op::Fmnmx { max: Max(is_max(args)?), ftz, nan };
             inst
         }
-        "FSETP" => {
+        "FSETP" | "UFSETP" => {
             let (cmp, bop, ftz) = comparison(args)?;
             setp(Op::Fsetp { cmp, ftz, bop }, args)?
         }
@@ -93,7 +93,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             let (cmp, bop, _) = comparison(args)?;
             setp(Op::Dsetp { cmp, bop }, args)?
         }
-        "FSET" => {
+        "FSET" | "UFSET" => {
             let bf = BoolFloat(args.has("BF"));
             let (cmp, bop, ftz) = comparison(args)?;
             let mut inst = binary(Op::Fset { cmp, ftz, bop, bf }, args)?;
@@ -144,7 +144,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             let relu = Relu(args.has("RELU"));
             binary(Op::F2fp { dst, rnd, relu, fin: SatFinite(false) }, args)?
         }
-        "F2I" => {
+        "F2I" | "UF2I" => {
             // What it does with numbers out of range is the same with and without this.
             args.has("NTZ");
             let ftz = Ftz(args.has("FTZ"));
@@ -153,7 +153,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             let src = args.pick(&FLOATS).unwrap_or(FloatTy::F32);
             unary(Op::F2i { dst, src, rnd, ftz }, args)?
         }
-        "I2F" | "I2FP" => {
+        "I2F" | "I2FP" | "UI2F" | "UI2FP" => {
             let rnd = rounding(args);
             let dst = args.pick(&FLOATS).unwrap_or(FloatTy::F32);
             let src = args.pick(&INTEGERS).unwrap_or(IntTy::S32);
@@ -177,7 +177,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             };
             inst
         }
-        "FRND" => {
+        "FRND" | "UFRND" => {
             let (ftz, rnd) = (Ftz(args.has("FTZ")), args.pick(&INT_ROUNDINGS).unwrap_or(IntRnd::Nearest));
             let ty = args.pick(&FLOATS).unwrap_or(FloatTy::F32);
             unary(Op::Frnd { ty, rnd, ftz, sat: Sat(false) }, args)?

@@ -72,6 +72,7 @@ causes! {
 
 /// Declarations that BOW and BOW-WR share.
 pub(crate) const INFO: TechniqueInfo = TechniqueInfo::new("", "", "")
+    .with_uniform_registers()
     .with_counters(Counts::DECLARED)
     .with_stalls(Stall::DECLARED)
     .with_losses("a source register of an instruction", Lost::DECLARED)

@@ -128,6 +128,7 @@ const INFO: TechniqueInfo = TechniqueInfo::new(
     "instructions on affine vectors compute a base and a stride in affine units",
     "compact affine execution (J. Kim et al., ISCA 2013) as compared in DAC, section 5.1.1 and table 1",
 )
+.with_uniform_registers()
 .with_claims(&[Claim::ResultDestination, Claim::ReuseOfResults, Claim::RegisterContents])
 .with_params(Params::declared)
 .with_counters(Counts::DECLARED)

@@ -31,6 +31,7 @@ const fn declared(
     params: fn() -> Vec<ParamInfo>,
 ) -> TechniqueInfo {
     TechniqueInfo::new(name, summary, paper)
+        .with_uniform_registers()
         .with_claims(CLAIMS)
         .with_params(params)
         .with_counters(Counts::DECLARED)

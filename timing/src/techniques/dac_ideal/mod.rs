@@ -31,6 +31,7 @@ const INFO: TechniqueInfo = TechniqueInfo::new(
     "every instruction whose values have one stride over the lanes is executed once, without any synchronisation",
     "DAC-IDEAL in DARSIE (Yeh, Green and Rogers, ASPLOS 2020), section 5",
 )
+.with_uniform_registers()
 .with_claims(&[
     Claim::FetchStream,
     Claim::ReuseOfResults,

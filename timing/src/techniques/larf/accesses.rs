@@ -26,6 +26,9 @@ pub(super) fn global_lanes(space: Space, addresses: &[u64; 32], lanes: u32) -> u
 /// The addresses of an instruction that has not been stepped; none if they do not come from registers.
 pub(super) fn addresses(warp: &WarpView<'_>, inst: &Inst) -> Option<[u64; 32]> {
     let Operand::Reg(reg) = inst.src[0].operand else { return None };
+    if !inst.base.is_zero() {
+        return None;
+    }
     let word = |offset: usize, lane: usize| {
         let row = (!reg.is_zero()).then(|| warp.rows.get(reg.index() + offset)).flatten();
         row.map_or(0, |row| u64::from(row.0[lane]))

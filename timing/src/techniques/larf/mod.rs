@@ -90,6 +90,7 @@ const INFO: TechniqueInfo = TechniqueInfo::new(
     "loads of vectors that another warp's registers hold share these registers",
     "LARF (H. Asghari Esfeden's dissertation, chapter 5), sections 5.3 and 5.5",
 )
+.with_uniform_registers()
 .with_claims(&[
     Claim::RegisterMapping,
     Claim::ResultDestination,

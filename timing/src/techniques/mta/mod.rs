@@ -116,6 +116,7 @@ const INFO: TechniqueInfo = TechniqueInfo::new(
     "loads with regular addresses prefetch the next ones into a buffer beside L1",
     "many-thread aware prefetching (J. Lee et al., MICRO 2010) as compared in DAC, section 5.1.1 and table 1",
 )
+.with_uniform_registers()
 .with_claims(&[Claim::Prefetching])
 .without_values()
 .with_params(Params::declared)

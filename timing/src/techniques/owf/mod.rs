@@ -78,6 +78,7 @@ pub(crate) const INFO: TechniqueInfo = TechniqueInfo::new(
     "pairs of blocks share most of their registers; the warps that own them issue first",
     "Jatala et al., Improving GPU Performance through Resource Sharing, HPDC 2016; compared in RegMutex, section 4.4.3",
 )
+.with_uniform_registers()
 .with_claims(&[Claim::Occupancy, Claim::RegisterMapping, Claim::WarpPriority, Claim::WaitingWarps])
 .with_params(Params::declared)
 .with_counters(Counts::DECLARED)

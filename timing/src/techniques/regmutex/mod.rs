@@ -92,6 +92,7 @@ pub(crate) const INFO: TechniqueInfo = TechniqueInfo::new(
     "a set of registers that warps acquire and release, shared by all warps of an SM",
     "RegMutex: Inter-Warp GPU Register Time-Sharing, section 4.3",
 )
+.with_uniform_registers()
 .with_claims(&[Claim::Occupancy, Claim::RegisterMapping, Claim::WaitingWarps])
 .with_params(Params::declared)
 .with_counters(Counts::DECLARED)

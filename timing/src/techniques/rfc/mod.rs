@@ -68,6 +68,7 @@ const INFO: TechniqueInfo = TechniqueInfo::new(
     "a small register file cache per warp that takes results first",
     "Gebhart et al., ISCA 2011, section 3; compared in BOW, section 3.6",
 )
+.with_uniform_registers()
 .with_claims(&[Claim::ResultDestination, Claim::RegisterContents])
 .with_params(Params::declared)
 .with_counters(Counts::DECLARED)

@@ -92,6 +92,7 @@ pub(crate) const INFO: TechniqueInfo = TechniqueInfo::new(
     "physical registers are shared by more blocks than they suffice for, from result to last use",
     "Jeon et al., GPU Register File Virtualization, MICRO 2015; compared in RegMutex, section 4.4.3",
 )
+.with_uniform_registers()
 .with_claims(&[Claim::Occupancy, Claim::RegisterMapping, Claim::ResultDestination, Claim::WaitingWarps])
 .with_params(Params::declared)
 .with_counters(Counts::DECLARED)

@@ -266,6 +266,10 @@ impl Uv {
         if !self.settings.ideal && !fits(operation, reuse) {
             return None;
         }
+        // The buffer compares registers of lanes; what uniform registers of machine code hold it cannot know.
+        if inst.inst.uniform_hazards != 0 {
+            return None;
+        }
         let mut key = flight.key;
         if operation.special {
             // The scoreboard protects the result until it is written: it is the special register's value.

@@ -21,6 +21,7 @@ const REUSE_BUFFER: StorageInfo =
 
 const fn declared(name: &'static str, summary: &'static str, paper: &'static str) -> TechniqueInfo {
     TechniqueInfo::new(name, summary, paper)
+        .with_uniform_registers()
         .with_claims(CLAIMS)
         .with_counters(Counts::DECLARED)
         .with_stalls(Stall::DECLARED)

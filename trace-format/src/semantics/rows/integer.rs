@@ -1,9 +1,11 @@
 //! Rows of the opcode table for integer arithmetic and comparison.
 
+use super::super::code::SrcRow;
 use super::super::execution::Execution;
 use super::super::operands::{int_src, logic_src, put, put_compare, put_pair, put_pred, read_pred};
+use super::super::warp::Warp;
 use super::super::{Row, WARP_SIZE, int};
-use crate::isa::{Accumulate, BoolOp, Dot, Extended, ICmp, Max, ShiftBy, Sign};
+use crate::isa::{Accumulate, BoolOp, Dot, Extended, ICmp, Max, Relu, ShiftBy, Sign};
 
 #[inline(always)]
 fn wide_product(a: &Row, b: &Row, c: &[Row; 2], signed: bool) -> (Row, Row) {
@@ -238,4 +240,71 @@ pub(super) fn imad_hi_pair(e: Execution<'_>, sign: Sign) {
     let c = [*warp.row(s2.row), *warp.row(s2.row + 1)];
     let (_, high) = wide_product(&a, &b, &c, sign == Sign::S32);
     put(warp, inst, &high, exec);
+}
+
+/// The lesser or the greater of two words.
+#[inline(always)]
+fn choose(sign: Sign, max: Max, x: u32, y: u32) -> u32 {
+    match (sign, max.0) {
+        (Sign::S32, false) => (x as i32).min(y as i32) as u32,
+        (Sign::S32, true) => (x as i32).max(y as i32) as u32,
+        (Sign::U32, false) => x.min(y),
+        (Sign::U32, true) => x.max(y),
+    }
+}
+
+#[inline(always)]
+fn not_negative(relu: bool, x: u32) -> u32 {
+    if relu { (x as i32).max(0) as u32 } else { x }
+}
+
+#[inline(always)]
+pub(super) fn vimnmx_relu(e: Execution<'_>, sign: Sign, max: Max) {
+    let Execution { inst, warp, exec } = e;
+    let (a, b) = (int_src(warp, inst.src[0]), int_src(warp, inst.src[1]));
+    put(warp, inst, &int::map2(&a, &b, |x, y| not_negative(true, choose(sign, max, x, y))), exec);
+}
+
+#[inline(always)]
+pub(super) fn viaddmnmx(e: Execution<'_>, sign: Sign, max: Max, relu: Relu) {
+    let Execution { inst, warp, exec } = e;
+    let [a, b, c] = inst.src.map(|s| int_src(warp, s));
+    let r = int::map3(&a, &b, &c, |x, y, z| not_negative(relu.0, choose(sign, max, x.wrapping_add(y), z)));
+    put(warp, inst, &r, exec);
+}
+
+#[inline(always)]
+pub(super) fn vimnmx3(e: Execution<'_>, sign: Sign, max: Max, relu: Relu) {
+    let Execution { inst, warp, exec } = e;
+    let [a, b, c] = inst.src.map(|s| int_src(warp, s));
+    let r =
+        int::map3(&a, &b, &c, |x, y, z| not_negative(relu.0, choose(sign, max, choose(sign, max, x, y), z)));
+    put(warp, inst, &r, exec);
+}
+
+/// A source of 64 bits in a lane, negated if it says so.
+#[inline(always)]
+fn pair(warp: &Warp, s: SrcRow, l: usize) -> u64 {
+    let value = u64::from(warp.row(s.row).0[l]) | u64::from(warp.row(s.row + 1).0[l]) << 32;
+    if s.neg { value.wrapping_neg() } else { value }
+}
+
+#[inline(always)]
+pub(super) fn iadd_pair(e: Execution<'_>) {
+    let Execution { inst, warp, exec } = e;
+    let sum = |l| pair(warp, inst.src[0], l).wrapping_add(pair(warp, inst.src[1], l));
+    let (low, high) = (Row::from_fn(|l| sum(l) as u32), Row::from_fn(|l| (sum(l) >> 32) as u32));
+    put_pair(warp, inst, &low, &high, exec);
+}
+
+#[inline(always)]
+pub(super) fn isetp_pair(e: Execution<'_>, cmp: ICmp, sign: Sign, bop: BoolOp) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, _] = inst.src;
+    let m = if sign == Sign::S32 {
+        int::compare(cmp, |l| pair(warp, s0, l) as i64, |l| pair(warp, s1, l) as i64)
+    } else {
+        int::compare(cmp, |l| pair(warp, s0, l), |l| pair(warp, s1, l))
+    };
+    put_compare(warp, inst, bop, m, exec);
 }

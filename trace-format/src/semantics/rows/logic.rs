@@ -163,3 +163,15 @@ pub(super) fn mov_pair(e: Execution<'_>) {
     let (low, high) = (*warp.row(inst.src[0].row), *warp.row(inst.src[0].row + 1));
     put_pair(warp, inst, &low, &high, exec);
 }
+
+#[inline(always)]
+pub(super) fn sel_pair(e: Execution<'_>) {
+    let Execution { inst, warp, exec } = e;
+    let p = read_pred(warp, inst.psrc[0]);
+    let pick = |word: u16| {
+        let [a, b] = [0, 1].map(|i| warp.row(inst.src[i].row + word));
+        Row::from_fn(|l| if p >> l & 1 != 0 { a.0[l] } else { b.0[l] })
+    };
+    let (low, high) = (pick(0), pick(1));
+    put_pair(warp, inst, &low, &high, exec);
+}

@@ -19,7 +19,7 @@ fn random_kernels_agree() {
     let refused = AtomicU64::new(0);
     let failure = |at: u64| {
         let recorded = at.is_multiple_of(4).then(|| traces.path());
-        let (kernel, setup, result) = attack(FIRST_SEED + at, true, recorded);
+        let (kernel, setup, result) = attack(FIRST_SEED + at, true, recorded, None);
         match result {
             Ok(()) => None,
             // Few registers may not be enough for what one instruction needs.
@@ -65,6 +65,7 @@ fn earlier_failures_stay_fixed() {
                 inline_limit,
                 schedule: Schedule::default(),
                 traces,
+                assembler: None,
             };
             if let Err(failure) = compare(&case, &setup) {
                 panic!(

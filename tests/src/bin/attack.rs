@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tests::coverage::forms;
 use tests::oracle::differential::{Case, Failure, Setup, attack, compare};
+use tests::oracle::native::Assembler;
 use tests::oracle::generate::{Drawn, Kernel, shrink};
 use tests::trying::{Span, keep, options};
 
@@ -31,6 +32,9 @@ struct Options {
     /// Records each run into this folder as well, and checks the traces
     #[arg(long, value_name = "FOLDER")]
     traces: Option<PathBuf>,
+    /// Compares the machine code that ptxas makes for this target as well: `sm_75`, `sm_80`, `sm_86`
+    #[arg(long, value_name = "TARGET")]
+    machine_code: Option<String>,
     /// Writes failing kernels into this folder instead of printing them
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
@@ -52,7 +56,7 @@ struct Options {
 }
 
 /// Compares kernels that an earlier attack wrote.
-fn replay(files: &[PathBuf], check: bool) -> ExitCode {
+fn replay(files: &[PathBuf], check: bool, assembler: Option<&Assembler>) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for path in files {
         let case = std::fs::read_to_string(path).map_err(|error| error.to_string());
@@ -67,6 +71,7 @@ fn replay(files: &[PathBuf], check: bool) -> ExitCode {
                     inline_limit,
                     schedule: Schedule::default(),
                     traces: None,
+                    assembler,
                 };
                 compare(&case, &setup).map_err(|failure| format!("inlining {inline_limit}: {failure}"))
             })
@@ -129,8 +134,18 @@ fn main() -> ExitCode {
         Ok(options) => options,
         Err(code) => return code,
     };
+    let assembler = match &options.machine_code {
+        None => None,
+        Some(target) => match Assembler::installed(target) {
+            Some(assembler) => Some(assembler),
+            None => {
+                eprintln!("error: there is no ptxas in CUDA_HOME; tools/scripts/cuda-toolkit.sh installs it");
+                return ExitCode::FAILURE;
+            }
+        },
+    };
     if !options.files.is_empty() {
-        return replay(&options.files, !options.no_check);
+        return replay(&options.files, !options.no_check, assembler.as_ref());
     }
     if let Some(folder) = &options.traces
         && let Err(error) = std::fs::create_dir_all(folder)
@@ -147,7 +162,7 @@ fn main() -> ExitCode {
         if failures >= options.keep_going {
             break;
         }
-        let (kernel, setup, result) = attack(seed, !options.no_check, options.traces.as_deref());
+        let (kernel, setup, result) = attack(seed, !options.no_check, options.traces.as_deref(), assembler.as_ref());
         compared += 1;
         drawn.add(&kernel);
         let Err(failure) = result else { continue };

@@ -4,6 +4,7 @@ use super::emulated::{Argument, EmulatedModule, How};
 use super::generate::{
     Dice, Focus, Kernel, Output, OutputSlot, interesting_bits, interesting_f32, interesting_f64,
 };
+use super::native::{self, Assembler};
 use super::{Device, Fault, Launch};
 use emulator::lower::{DEFAULT_INLINE_LIMIT, LowerOptions, Schedule};
 use emulator::ptx::{self, Module};
@@ -27,6 +28,8 @@ pub enum Failure {
     Mismatch(String),
     /// The trace differs from the execution.
     Trace(String),
+    /// The machine code of ptxas is refused, or leaves other memory.
+    Native(String),
 }
 
 impl Failure {
@@ -54,6 +57,7 @@ impl std::fmt::Display for Failure {
             Self::Emulator(what) => ("emulator", what),
             Self::Mismatch(what) => ("mismatch", what),
             Self::Trace(what) => ("trace", what),
+            Self::Native(what) => ("machine code", what),
         };
         write!(f, "{kind}: {what}")
     }
@@ -76,6 +80,8 @@ pub struct Setup<'p> {
     pub schedule: Schedule,
     /// Folder for traces, if recordings are to be checked as well.
     pub traces: Option<&'p Path>,
+    /// Makes machine code, if that is to be compared as well.
+    pub assembler: Option<&'p Assembler>,
 }
 
 /// A kernel as text with everything that its run needs; all have the same parameters.
@@ -205,7 +211,24 @@ pub fn compare(case: &Case, setup: &Setup<'_>) -> Result<(), Failure> {
     let expected =
         oracle(case, &module, &data, setup.fmad).map_err(|fault| Failure::Oracle(fault.to_string()))?;
     let actual = guarded(|| emulated(case, &module, &data, setup))??;
-    check(case, &expected, &actual)
+    check(case, &expected, &actual)?;
+    match setup.assembler {
+        Some(assembler) => third(case, &module, &data, assembler),
+        None => Ok(()),
+    }
+}
+
+/// Compares machine code of ptxas with the interpreter; neither fuses products and sums.
+fn third(case: &Case, module: &Module, data: &Data, assembler: &Assembler) -> Result<(), Failure> {
+    let fail = Failure::Native;
+    let expected = oracle(case, module, data, false).map_err(|fault| Failure::Oracle(fault.to_string()))?;
+    let folder = tempfile::tempdir().map_err(|error| fail(error.to_string()))?;
+    // What ptxas refuses, such as more registers than there are, says nothing about machine code.
+    let Ok(code) = assembler.assemble(&case.ptx, folder.path()) else { return Ok(()) };
+    let geometry = Geometry { grid: case.grid, block: case.block };
+    let actual =
+        guarded(|| native::run(code, geometry, &data.buffers(), &data.scalars, 20_000_000))??;
+    check(case, &expected, &actual).map_err(|failure| fail(format!("{}: {failure}", assembler.target)))
 }
 
 /// Turns a panic into a failure.
@@ -354,7 +377,12 @@ fn check(case: &Case, expected: &Outcome, actual: &Outcome) -> Result<(), Failur
 ///
 /// # Errors
 /// As [`compare`].
-pub fn attack(seed: u64, check: bool, traces: Option<&Path>) -> (Kernel, Setup<'_>, Result<(), Failure>) {
+pub fn attack<'p>(
+    seed: u64,
+    check: bool,
+    traces: Option<&'p Path>,
+    assembler: Option<&'p Assembler>,
+) -> (Kernel, Setup<'p>, Result<(), Failure>) {
     let mut dice = Dice::new(seed.rotate_left(17));
     let kernel = Kernel::random(seed, dice.pick(&Focus::ALL));
     let max_registers = dice.pick(&[255, 255, 255, 255, 64, 40, 32, 24]);
@@ -366,6 +394,7 @@ pub fn attack(seed: u64, check: bool, traces: Option<&Path>) -> (Kernel, Setup<'
         inline_limit: dice.pick(&[0, DEFAULT_INLINE_LIMIT]),
         schedule: dice.pick(&[Schedule::Latency, Schedule::Latency, Schedule::Source, Schedule::Reuse]),
         traces,
+        assembler,
     };
     let result = compare(&Case::of(&kernel), &setup);
     (kernel, setup, result)

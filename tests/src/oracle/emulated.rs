@@ -158,7 +158,7 @@ impl<'m> EmulatedModule<'m> {
     }
 }
 
-fn execute<S: Execute>(
+pub(super) fn execute<S: Execute>(
     memory: &mut GlobalMemory,
     run: &emulator::exec::Launch<'_>,
     options: &Options,

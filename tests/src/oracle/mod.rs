@@ -23,6 +23,7 @@ pub mod launch;
 mod layout;
 mod matrix;
 mod memory;
+pub mod native;
 mod pure;
 mod results;
 mod simd;

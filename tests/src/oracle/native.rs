@@ -1,0 +1,94 @@
+//! The third road: ptxas makes machine code of a kernel, which the emulator runs.
+
+use super::differential::Failure;
+use super::emulated::execute;
+use emulator::device::{DeviceModule, Shape};
+use emulator::exec::Options;
+use emulator::lower::LowerOptions;
+use emulator::memory::{AllocationId, GlobalMemory};
+use emulator::native::NativeModule;
+use emulator::record::Unrecorded;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use trace_format::semantics::Geometry;
+
+/// An assembler and the target that it assembles for.
+#[derive(Clone, Debug)]
+pub struct Assembler {
+    /// The program ptxas.
+    pub ptxas: PathBuf,
+    /// The target, such as `sm_80`.
+    pub target: String,
+}
+
+impl Assembler {
+    /// The ptxas of `CUDA_HOME`, or of the toolkit that `tools/scripts/cuda-toolkit.sh` installs; none if there is neither.
+    #[must_use]
+    pub fn installed(target: &str) -> Option<Assembler> {
+        let own = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/warplab/cuda"));
+        let home = std::env::var_os("CUDA_HOME").map(PathBuf::from).or_else(own)?;
+        let ptxas = home.join("bin/ptxas");
+        ptxas.is_file().then(|| Assembler { ptxas, target: target.to_owned() })
+    }
+
+    /// Machine code of a PTX text, in which products and sums are not fused.
+    ///
+    /// # Errors
+    /// What ptxas says.
+    pub fn assemble(&self, ptx: &str, folder: &Path) -> Result<Vec<u8>, String> {
+        let (source, code) = (folder.join("kernel.ptx"), folder.join("kernel.cubin"));
+        std::fs::write(&source, ptx).map_err(|error| error.to_string())?;
+        let made = Command::new(&self.ptxas)
+            .arg(format!("-arch={}", self.target))
+            .args(["--fmad", "false", "-o"])
+            .args([&code, &source])
+            .output()
+            .map_err(|error| format!("{}: {error}", self.ptxas.display()))?;
+        if !made.status.success() {
+            return Err(String::from_utf8_lossy(&made.stderr).into_owned());
+        }
+        std::fs::read(&code).map_err(|error| error.to_string())
+    }
+}
+
+/// Runs the kernel `kernel` of a cubin on buffers and the scalars that follow them, which are aligned to their size.
+///
+/// # Errors
+/// The machine code is not supported, or faults.
+pub fn run(
+    image: Vec<u8>,
+    geometry: Geometry,
+    buffers: &[&Vec<u8>],
+    scalars: &[Vec<u8>],
+    max_instructions: u64,
+) -> Result<Vec<Vec<u8>>, Failure> {
+    let refuse = |what: String| Failure::Native(what);
+    let module = NativeModule::parse(image, "random.cubin").map_err(|error| refuse(error.to_string()))?;
+    let mut memory = GlobalMemory::new();
+    let mut device = DeviceModule::load(Arc::new(module), &mut memory, Vec::new())
+        .map_err(|error| refuse(error.to_string()))?;
+    let ids: Vec<AllocationId> =
+        buffers.iter().map(|bytes| memory.allocate("buffer", (*bytes).clone())).collect();
+    let mut params: Vec<u8> =
+        ids.iter().flat_map(|id| memory.allocation(*id).base.to_le_bytes()).collect();
+    for scalar in scalars {
+        params.resize(params.len().next_multiple_of(scalar.len()), 0);
+        params.extend(scalar);
+    }
+    let lowered = device.kernel("kernel", &LowerOptions::default());
+    let lowered = lowered.ok_or_else(|| refuse("there is no kernel".into()))?;
+    let lowered = lowered.map_err(|error| refuse(error.to_string()))?;
+    let shape = Shape { geometry: &geometry, dynamic_shared_bytes: 0, sms: 1 };
+    let banks = device.banks(&memory, &lowered, &shape, &params).map_err(|error| refuse(error.to_string()))?;
+    let launch = emulator::exec::Launch {
+        kernel: &lowered.kernel,
+        geometry,
+        dynamic_shared_bytes: 0,
+        banks,
+        index: 0,
+    };
+    let options = Options { threads: 1, max_instructions, ..Options::default() };
+    execute(&mut memory, &launch, &options, &mut Unrecorded).map_err(|fault| refuse(fault.to_string()))?;
+    Ok(ids[1..].iter().map(|id| memory.allocation(*id).bytes.to_vec()).collect())
+}

@@ -36,7 +36,7 @@ impl Bits {
         let run = |part: &str| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-            (first <= last && last < 128).then_some((first, last - first + 1))
+            (first <= last && last < 128).then(|| (first, last - first + 1))
         };
         Some(Bits { runs: text.split(',').map(run).collect::<Option<_>>()? })
     }

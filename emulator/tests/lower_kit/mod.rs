@@ -45,7 +45,7 @@ pub(crate) fn run_with_constants(
     let mut param = Banks::parameter_head(&geometry, lowered.kernel.local_bytes);
     ids.iter().for_each(|&id| param.extend(memory.allocation(id).base.to_le_bytes()));
     scalars.iter().for_each(|s| param.extend(s.to_le_bytes()));
-    let banks = Banks { param, literal: lowered.kernel.literals.clone(), user };
+    let banks = Banks { param, literal: lowered.kernel.literals.clone(), user, addresses: Vec::new() };
     let launch = Launch { kernel: &lowered.kernel, geometry, dynamic_shared_bytes: 0, banks, index: 0 };
     let options = Options { threads: 1, max_instructions: 1 << 32, ..Options::default() };
     exec::launch(&mut memory, &launch, &options, &mut Unrecorded, &Unobserved)

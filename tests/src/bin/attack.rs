@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tests::coverage::forms;
 use tests::oracle::differential::{Case, Failure, Setup, attack, compare};
-use tests::oracle::native::Assembler;
 use tests::oracle::generate::{Drawn, Kernel, shrink};
+use tests::oracle::native::Assembler;
 use tests::trying::{Span, keep, options};
 
 /// Cutting a kernel down takes no longer.
@@ -162,7 +162,8 @@ fn main() -> ExitCode {
         if failures >= options.keep_going {
             break;
         }
-        let (kernel, setup, result) = attack(seed, !options.no_check, options.traces.as_deref(), assembler.as_ref());
+        let (kernel, setup, result) =
+            attack(seed, !options.no_check, options.traces.as_deref(), assembler.as_ref());
         compared += 1;
         drawn.add(&kernel);
         let Err(failure) = result else { continue };

@@ -70,8 +70,7 @@ pub fn run(
         .map_err(|error| refuse(error.to_string()))?;
     let ids: Vec<AllocationId> =
         buffers.iter().map(|bytes| memory.allocate("buffer", (*bytes).clone())).collect();
-    let mut params: Vec<u8> =
-        ids.iter().flat_map(|id| memory.allocation(*id).base.to_le_bytes()).collect();
+    let mut params: Vec<u8> = ids.iter().flat_map(|id| memory.allocation(*id).base.to_le_bytes()).collect();
     for scalar in scalars {
         params.resize(params.len().next_multiple_of(scalar.len()), 0);
         params.extend(scalar);
@@ -80,7 +79,8 @@ pub fn run(
     let lowered = lowered.ok_or_else(|| refuse("there is no kernel".into()))?;
     let lowered = lowered.map_err(|error| refuse(error.to_string()))?;
     let shape = Shape { geometry: &geometry, dynamic_shared_bytes: 0, sms: 1 };
-    let banks = device.banks(&memory, &lowered, &shape, &params).map_err(|error| refuse(error.to_string()))?;
+    let banks =
+        device.banks(&memory, &lowered, &shape, &params).map_err(|error| refuse(error.to_string()))?;
     let launch = emulator::exec::Launch {
         kernel: &lowered.kernel,
         geometry,

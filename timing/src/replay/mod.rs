@@ -217,8 +217,8 @@ fn prepare<S: LaunchSource>(
         )));
     }
     let kernel = trace.kernel(launch.kernel);
-    let refuses = |t: &&Box<dyn Technique>| kernel.uniform_registers > 0 && !t.info().knows_uniform_registers;
-    if let Some(technique) = techniques.iter().find(refuses) {
+    let has_uniform = kernel.uniform_registers > 0;
+    if let Some(technique) = techniques.iter().find(|t| has_uniform && !t.info().knows_uniform_registers) {
         return Err(ReplayError::Refused(format!(
             "technique {} decides by operands that it sees, and kernel {} is machine code with uniform registers, which it does not know",
             technique.info().name,

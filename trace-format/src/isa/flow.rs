@@ -143,6 +143,10 @@ impl LiveSet {
     /// Adds an instruction's guard.
     pub(super) fn use_guard(&mut self, inst: &Inst) {
         self.preds |= u16::from(!inst.guard.pred.is_true()) << (inst.guard.pred.0 & 15);
+        // Where lanes go depends on all predicates that are read.
+        if matches!(inst.kind(), Kind::Branch | Kind::Exit) {
+            inst.all_src_preds().for_each(|p| self.preds |= 1 << p.0);
+        }
     }
 }
 

@@ -142,13 +142,21 @@ impl Lanes {
     fn leave(&mut self, kernel: &MachineKernel, cursor: &WarpCursor, step: Step) {
         let inst = cursor.code().inst(step.pc);
         let onward = step.active & self.alive;
+        // Branches and exits of machine code may have a predicate besides their guard; that of others is PT.
+        let exec = match inst.kind {
+            Kind::Branch | Kind::Exit => {
+                let lanes = cursor.warp().pred(inst.psrc[0].index);
+                step.exec & if inst.psrc[0].not { !lanes } else { lanes }
+            }
+            _ => step.exec,
+        };
         if inst.kind.ends_block() || onward != self.together.0 {
             self.scatter();
         }
         match inst.kind {
             Kind::Branch | Kind::Call => {
                 for l in lanes_of(onward) {
-                    let jumps = step.exec >> l & 1 != 0;
+                    let jumps = exec >> l & 1 != 0;
                     if jumps && inst.kind == Kind::Call {
                         self.returns[l].push(step.pc.next());
                     }
@@ -164,7 +172,7 @@ impl Lanes {
             Kind::Return => {
                 for l in lanes_of(onward) {
                     self.next[l] = step.pc.next();
-                    if step.exec >> l & 1 != 0 {
+                    if exec >> l & 1 != 0 {
                         match self.returns[l].pop() {
                             Some(pc) => self.next[l] = pc,
                             None => self.alive &= !(1 << l),
@@ -173,7 +181,7 @@ impl Lanes {
                 }
             }
             Kind::Exit | Kind::Trap => {
-                self.alive &= !step.exec;
+                self.alive &= !exec;
                 lanes_of(onward).for_each(|l| self.next[l] = step.pc.next());
             }
             _ => self.together = (onward, step.pc.next()),

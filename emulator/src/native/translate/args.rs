@@ -1,6 +1,6 @@
 //! The operands of an instruction, taken one after the other, and its modifiers.
 
-use super::Refusal;
+use super::code::Refusal;
 use sass::{Instruction, Operand as Theirs, PT, RZ, Value};
 use trace_format::isa::{Inst, Operand, Pred, PredSrc, Reg, Src, UniformReg};
 

@@ -1,7 +1,7 @@
 //! Integers, bits, moves, and what crosses lanes; on registers and on uniform registers.
 
-use super::Refusal;
 use super::args::Args;
+use super::code::Refusal;
 use sass::{Instruction, Operand as Theirs, Value};
 use trace_format::isa::{
     Accumulate, BoolOp, Extended, High, ICmp, Inst, Lut, MatchMode, Max, NanProp, Op, Operand, Pred, PredSrc,

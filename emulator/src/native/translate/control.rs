@@ -1,7 +1,7 @@
 //! Branches, calls, convergence, barriers and instructions without effect.
 
 use super::args::Args;
-use super::{Code, Refusal};
+use super::code::{Code, Refusal};
 use sass::{Instruction, Operand as Theirs, Value};
 use trace_format::isa::{
     BarMode, Clear, Convergence, Inst, Op, Pc, Pred, PredSrc, Reg, Scope, SpecialReg, Src,

@@ -1,8 +1,8 @@
 //! Floating-point arithmetic, conversions and matrices.
 
-use super::Refusal;
 use super::args::Args;
 use super::arithmetic::{COMBINATIONS, binary, is_max, ternary, unary};
+use super::code::Refusal;
 use sass::{Instruction, RZ, Value};
 use trace_format::isa::{
     AccTy, BoolFloat, FCmp, FloatTy, Ftz, HmmaSat, HmmaShape, HmmaTy, ImmaShape, Inst, IntElement, IntRnd,

@@ -1,7 +1,7 @@
 //! Memory.
 
-use super::Refusal;
 use super::args::{Address, Args};
+use super::code::Refusal;
 use sass::{Instruction, RZ, Value};
 use trace_format::isa::{
     AddrMode, AtomOp, AtomTy, Bank, Inst, MatrixCount, MemOrder, MemWidth, Op, Operand, ReadOnly, Reg, Scale,
@@ -95,11 +95,11 @@ fn order(args: &mut Args<'_>) -> MemOrder {
 }
 
 fn scale(word: &Instruction) -> Result<Scale, Refusal> {
-    let widths = word.operands.iter().filter_map(|operand| match operand.value {
+    let width = word.operands.iter().rev().find_map(|operand| match operand.value {
         Value::Address { width, .. } => Some(width),
         _ => None,
     });
-    match widths.last() {
+    match width {
         Some("") => Ok(Scale::X1),
         Some("X4") => Ok(Scale::X4),
         Some("X8") => Ok(Scale::X8),

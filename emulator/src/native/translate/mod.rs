@@ -6,11 +6,13 @@
 
 mod args;
 mod arithmetic;
+mod code;
 mod control;
 mod float;
 mod memory;
 
 use args::Args;
+use code::{Code, Refusal};
 use sass::cubin::Function;
 use sass::{INSTRUCTION_BYTES, Instruction, PT};
 use trace_format::isa::{Inst, Language, Op, Pc, Position, Pred, PredSrc, SourceFile, SourceLine};
@@ -33,9 +35,6 @@ pub struct Translated {
     /// Uniform registers that the instructions name (the highest + 1).
     pub uniform_registers: u8,
 }
-
-/// Why an instruction has no translation.
-type Refusal = String;
 
 /// Translates the code of a function. `file` is the name of the listing that instructions are said to come from.
 #[must_use]
@@ -130,23 +129,4 @@ fn guard(word: &Instruction, inst: Inst) -> Result<Inst, Refusal> {
     let mut inst = Inst { op: both, ..inst };
     inst.psrc[0] = inst.guard;
     Ok(inst.guarded(guard))
-}
-
-/// The decoded words of a function.
-struct Code<'a> {
-    words: &'a [Result<Instruction, String>],
-    /// Where the functions that it calls begin.
-    entries: Vec<Pc>,
-}
-
-impl Code<'_> {
-    /// The place of an address.
-    fn place(&self, address: u64) -> Result<Pc, Refusal> {
-        let at = address / INSTRUCTION_BYTES as u64;
-        if address % INSTRUCTION_BYTES as u64 == 0 && at < self.words.len() as u64 {
-            Ok(Pc(at as u32))
-        } else {
-            Err(format!("{address:#x} lies outside the function"))
-        }
-    }
 }

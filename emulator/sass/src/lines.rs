@@ -93,7 +93,7 @@ impl Lines {
         for name in [PTX_LINES, CUDA_LINES] {
             if let Some((at, section)) = find(&elf, name) {
                 let table = relocated(&elf, at, contents(bytes, section, name)?, name)?;
-                lines.add(&elf, name, &table).map_err(|e| damaged(name, e))?;
+                lines.add(&elf, name, &table).map_err(|e| damaged(name, e.to_string()))?;
             }
         }
         for function in lines.functions.values_mut() {
@@ -182,8 +182,8 @@ fn file_name(header: &Header<'_>, index: u64) -> String {
     }
 }
 
-fn damaged(section: &'static str, why: impl ToString) -> LinesError {
-    LinesError::Damaged { section, why: why.to_string() }
+fn damaged(section: &'static str, why: impl Into<String>) -> LinesError {
+    LinesError::Damaged { section, why: why.into() }
 }
 
 /// A section with its position.

@@ -22,6 +22,24 @@ mod watch;
 
 use pyo3::prelude::*;
 
+/// Alignment of the memory that Python has for objects.
+const OBJECT_ALIGNMENT: usize = 16;
+
+/// Fails to compile for a class whose fields need more: they would lie misaligned.
+pub(crate) const fn fits_an_object<T>() {
+    assert!(align_of::<T>() <= OBJECT_ALIGNMENT);
+}
+
+const _: () = {
+    fits_an_object::<table::Table>();
+    fits_an_object::<trace::Trace>();
+    fits_an_object::<launch::Launch>();
+    fits_an_object::<launch::WarpValues>();
+    fits_an_object::<launch::WarpAddresses>();
+    fits_an_object::<replay::Replay>();
+    fits_an_object::<study::Study>();
+};
+
 /// The functions and classes of `warplab._core`.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -11,6 +11,7 @@ mod error;
 mod html;
 mod launch;
 mod metrics;
+mod object;
 mod replay;
 mod studies;
 mod study;
@@ -22,22 +23,14 @@ mod watch;
 
 use pyo3::prelude::*;
 
-/// Alignment of the memory that Python has for objects.
-const OBJECT_ALIGNMENT: usize = 16;
-
-/// Fails to compile for a class whose fields need more: they would lie misaligned.
-pub(crate) const fn fits_an_object<T>() {
-    assert!(align_of::<T>() <= OBJECT_ALIGNMENT);
-}
-
 const _: () = {
-    fits_an_object::<table::Table>();
-    fits_an_object::<trace::Trace>();
-    fits_an_object::<launch::Launch>();
-    fits_an_object::<launch::WarpValues>();
-    fits_an_object::<launch::WarpAddresses>();
-    fits_an_object::<replay::Replay>();
-    fits_an_object::<study::Study>();
+    object::fits::<table::Table>();
+    object::fits::<trace::Trace>();
+    object::fits::<launch::Launch>();
+    object::fits::<launch::WarpValues>();
+    object::fits::<launch::WarpAddresses>();
+    object::fits::<replay::Replay>();
+    object::fits::<study::Study>();
 };
 
 /// The functions and classes of `warplab._core`.

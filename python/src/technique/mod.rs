@@ -10,7 +10,7 @@ mod hooks;
 mod views;
 
 use crate::error::error;
-use crate::fits_an_object;
+use crate::object;
 use crate::watch::Raised;
 use declare::Declared;
 use hooks::PythonTechnique;
@@ -20,12 +20,12 @@ use timing::techniques::Technique;
 use warplab_technique::TechniqueInfo;
 
 const _: () = {
-    fits_an_object::<views::Context>();
-    fits_an_object::<views::Warp>();
-    fits_an_object::<views::Instruction>();
-    fits_an_object::<views::Operand>();
-    fits_an_object::<views::ResultView>();
-    fits_an_object::<views::Kernel>();
+    object::fits::<views::Context>();
+    object::fits::<views::Warp>();
+    object::fits::<views::Instruction>();
+    object::fits::<views::Operand>();
+    object::fits::<views::ResultView>();
+    object::fits::<views::Kernel>();
 };
 
 /// Adds the classes that methods get.

@@ -147,6 +147,35 @@ fn machine_code_is_listed_with_its_control_bits() {
     folder.emu(&["disasm", "libcublas.so.13"]).fails(&["licence of libcublas"]);
 }
 
+#[test]
+fn machine_code_is_listed_with_the_lines_that_it_was_compiled_from() {
+    let cubin = concat!(env!("CARGO_MANIFEST_DIR"), "/sass/tests/data/lines.sm_80.cubin");
+    let folder = Folder::new();
+    let run = folder.emu(&["disasm", cubin, "--kernel", "_Z5countPKiPii", "--ptx"]);
+    run.succeeds();
+    let listing: Vec<&str> = run.out.lines().collect();
+    for (mnemonic, place, ptx) in [
+        ("LDG.E", "lines.cu:8: ", "ld.global.u32"),
+        ("POPC", "lines.cu:2: ", "popc.b32"),
+        ("STG.E", "lines.cu:9: ", "st.global.u32"),
+    ] {
+        let at = listing.iter().position(|line| line.contains(mnemonic)).expect(mnemonic);
+        let comment = listing[at - 1];
+        assert!(comment.trim_start().starts_with("// ptx:") && comment.contains(place), "{comment}");
+        assert!(comment.contains(ptx), "{comment}");
+    }
+    let plain = folder.emu(&["disasm", cubin, "--kernel", "_Z5countPKiPii"]);
+    plain.succeeds();
+    let without: Vec<&str> =
+        listing.iter().filter(|line| !line.trim_start().starts_with("// ")).copied().collect();
+    assert_eq!(plain.out.lines().collect::<Vec<_>>(), without);
+    let cubin = concat!(env!("CARGO_MANIFEST_DIR"), "/sass/tests/data/vectoradd.sm_80.cubin");
+    let run = folder.emu(&["disasm", cubin, "--ptx"]);
+    run.succeeds();
+    assert!(run.err.contains("no lines of its source") && run.err.contains("-lineinfo"), "{}", run.err);
+    assert!(!run.out.contains("// "));
+}
+
 /// Registers per thread of the only kernel of a listing.
 fn registers(listing: &str) -> u32 {
     let (before, _) = listing.split_once(" registers (").unwrap_or_else(|| panic!("{listing}"));

@@ -68,16 +68,21 @@ impl Techniques {
 /// `TypeError` for anything else.
 pub(crate) fn overrides(set: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<String>> {
     let Some(set) = set.filter(|set| !set.is_none()) else { return Ok(Vec::new()) };
+    let refused = || {
+        PyTypeError::new_err(format!(
+            "set: expected a dict from keys to values, or texts `key=value`, not {set}"
+        ))
+    };
     if let Ok(dict) = set.cast::<PyDict>() {
         let one = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-            Ok(format!("{}={}", key.extract::<String>()?, value_text(&value)?))
+            Ok(format!("{}={}", key.extract::<String>().map_err(|_| refused())?, value_text(&value)?))
         };
         return dict.iter().map(one).collect();
     }
     if set.is_instance_of::<PyString>() {
         return Ok(vec![set.extract()?]);
     }
-    set.extract()
+    set.extract().map_err(|_| refused())
 }
 
 /// A value of an override as the command line has it.

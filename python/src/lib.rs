@@ -11,6 +11,7 @@ mod error;
 mod html;
 mod launch;
 mod metrics;
+mod object;
 mod replay;
 mod studies;
 mod study;
@@ -21,6 +22,16 @@ mod trace;
 mod watch;
 
 use pyo3::prelude::*;
+
+const _: () = {
+    object::fits::<table::Table>();
+    object::fits::<trace::Trace>();
+    object::fits::<launch::Launch>();
+    object::fits::<launch::WarpValues>();
+    object::fits::<launch::WarpAddresses>();
+    object::fits::<replay::Replay>();
+    object::fits::<study::Study>();
+};
 
 /// The functions and classes of `warplab._core`.
 #[pymodule]

@@ -131,6 +131,9 @@ class Replays(Case):
             with self.assertRaises(warplab.Error) as raised:
                 self.trace.replay(**options)
             self.assertEqual("error: " + str(raised.exception).replace(str(self.trace.path), "matmul.wtrace"), told.strip())
+        for wrong in (3, {3: 4}, [3]):
+            with self.assertRaisesRegex(TypeError, "set: expected a dict from keys to values"):
+                self.trace.replay(set=wrong)
         with self.assertRaises(warplab.Error) as raised:
             warplab.Trace("missing.wtrace")
         self.assertIn("missing.wtrace", str(raised.exception))
@@ -266,6 +269,25 @@ class Techniques(Case):
                                         (Misspelt, warplab.Error, "another_regster"), (Unnamed, warplab.Error, "cannot be called")]:
             with self.assertRaisesRegex(error, words):
                 self.trace.replay(tech=technique)
+
+    def test_wrong_declarations_are_named(self):
+        for attribute, value, words in [
+            ("storage", {"last": 3}, r"`storage\[\"last\"\]` of a technique is a warplab.Storage, not 3"),
+            ("storage", {"last": warplab.Storage(entry_bits="8")}, r"entry_bits` of a technique is a whole number of 0 or more, not '8'"),
+            ("storage", {"last": warplab.Storage(entry_bits=8, doc=None)}, r"doc` of a technique is a text, not None"),
+            ("storage", {3: warplab.Storage(entry_bits=8)}, "`storage` of a technique is a dict from names to warplab.Storage"),
+            ("storage", 3, "`storage` of a technique is a dict from names to warplab.Storage, not 3"),
+            ("counters", {"hits": 3}, "`counters` of a technique is a dict from names to their meanings, not {'hits': 3}"),
+            ("losses", ["gone"], "`losses` of a technique is a dict from names to their meanings"),
+            ("claims", 3, "`claims` of a technique is a tuple of names"),
+            ("claims", ("ocupancy",), "occupancy"),
+            ("name", 3, "`name` of a technique is a text, not 3"),
+            ("summary", 3, "`summary` of a technique is a text, not 3"),
+            ("needs_values", "yes", "`needs_values` of a technique is True or False, not 'yes'"),
+        ]:
+            with self.subTest(attribute=attribute, value=value):
+                with self.assertRaisesRegex(warplab.Error, words):
+                    self.trace.replay(tech=type("Mistaken", (LastResult,), {attribute: value}))
 
     def test_a_stall_is_counted_and_lengthens_the_run(self):
         plain, slow = self.trace.replay(), self.trace.replay(tech=Slow)

@@ -136,6 +136,52 @@ fn a_report_says_what_replays_and_studies_say_in_the_same_bytes_each_time() {
 }
 
 #[test]
+fn named_machines_stand_in_a_report_as_in_a_replay() {
+    let folder = tempfile::tempdir().expect("a folder");
+    record(&folder.path().join("a.wtrace"));
+    let machines =
+        ["--machine", "w5: bow, technique.bow.window=5", "--machine", "small qv100: qv100, sm.max_warps=32"];
+    let with = |start: &[&str]| ok(&timing(folder.path(), &[start, &machines].concat()));
+    with(&["report", "a.wtrace", "--studies", "none", "-o", "out"]);
+    with(&["replay", "a.wtrace", "--json", "all.json"]);
+    let read = |name: &str| std::fs::read_to_string(folder.path().join("out").join(name)).expect("written");
+    let (report, replay) =
+        (json(&folder.path().join("out/data.json")), json(&folder.path().join("all.json")));
+    let counters = data(&report, "counters");
+    let number = |value: &Value, key: &str| value[key].as_f64().unwrap_or_else(|| panic!("no {key}"));
+    let listed = replay["machines"].as_array().expect("machines");
+    assert_eq!(listed.len(), 2);
+    for (machine, alone) in [
+        ("w5", &["--tech", "bow", "--set", "technique.bow.window=5"][..]),
+        ("small qv100", &["--config", "qv100", "--set", "sm.max_warps=32"]),
+    ] {
+        assert!(
+            read("index.html").contains(machine) && read("csv/counters.csv").contains(machine),
+            "{machine}"
+        );
+        let of_all = listed.iter().find(|one| one["machine"] == machine).expect("the machine");
+        let alone = [&["replay", "a.wtrace", "--json", "one.json"][..], alone].concat();
+        ok(&timing(folder.path(), &alone));
+        let alone = json(&folder.path().join("one.json"));
+        for key in ["cycles", "rf_reads", "rf_writes"] {
+            assert_eq!(cell(counters, machine, key), number(of_all, key), "{machine}: {key}");
+            assert_eq!(cell(counters, machine, key), number(&alone, key), "{machine}: {key}");
+        }
+        let speedup = number(&replay, "kernel_cycles") / number(&alone, "kernel_cycles");
+        assert!((cell(counters, machine, "speedup") - speedup).abs() < 1e-12, "{machine}");
+    }
+    assert_ne!(cell(counters, "w5", "rf_reads"), cell(counters, "baseline", "rf_reads"));
+    assert_ne!(cell(counters, "small qv100", "cycles"), cell(counters, "baseline", "cycles"));
+    assert_eq!(cell(counters, "baseline", "rf_reads"), number(&replay, "rf_reads"));
+    let twice = timing(
+        folder.path(),
+        &["report", "a.wtrace", "-o", "x", "--machine", "a: bow", "--machine", "a: corf"],
+    );
+    assert_eq!(twice.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&twice.stderr).contains("the machine a is given twice"));
+}
+
+#[test]
 fn techniques_together_stand_beside_the_product_of_each_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     record(&folder.path().join("a.wtrace"));

@@ -5,14 +5,15 @@
 #   python-wheel.sh [--target TRIPLE] [--built] [--no-test] FOLDER      for instance: python-wheel.sh dist
 #
 # The wheel holds the extension module, the commands emu, timing and trace, and Warplab's CUDA libraries. For another
-# processor (aarch64-unknown-linux-gnu) it is cross-compiled with zig and not tested. Rust's target folder is shared with
-# other builds; --built takes the commands and libraries that lie there, as after `cargo test --release --workspace`.
+# processor (aarch64-unknown-linux-gnu) it is cross-compiled with zig; try-wheel-aarch64.sh tries it under qemu. Rust's target
+# folder is shared with other builds; --built takes the commands and libraries that lie there, as after
+# `cargo test --release --workspace`.
 # maturin, and zig where it is needed, come from PyPI into a folder of the cache. The notebooks need the packages of
 # python-clients.sh, which are taken from WARPLAB_PYTHON; without it the notebook that runs Triton is left out.
 set -euo pipefail
 
 usage() {
-    sed -n '2,12s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 target= test=1 folder= built_before=

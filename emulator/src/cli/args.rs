@@ -280,7 +280,7 @@ pub(super) struct Disasm {
     /// Only this kernel.
     #[arg(long, value_name = "K")]
     pub kernel: Option<String>,
-    /// Show the PTX lines that instructions come from.
+    /// Show the lines of PTX, and of CUDA if it has been compiled with -lineinfo, that instructions come from.
     #[arg(long = "ptx")]
     pub ptx_lines: bool,
     /// How kernels are compiled.

@@ -1,4 +1,5 @@
-//! `emu disasm` of NVIDIA's machine code: the kernels of the cubins in a file, with control bits.
+//! `emu disasm` of NVIDIA's machine code: the kernels of the cubins in a file, with control bits, and with `--ptx` the lines of
+//! PTX and CUDA that instructions come from.
 //!
 //! The libraries of NVIDIA's toolkit are refused, since their licence forbids to disassemble them.
 
@@ -7,6 +8,7 @@ use super::error::CliError;
 use crate::fatbin::{self, Image, ImageKind};
 use crate::session::SessionError;
 use sass::cubin::{Cubin, Function};
+use sass::lines::{Lines, Origin};
 use std::io::{Read as _, Write};
 use std::path::Path;
 use warplab_host::input;
@@ -69,6 +71,7 @@ pub(super) fn list(args: &Disasm) -> Result<(), CliError> {
                 continue;
             }
         };
+        let lines = if args.ptx_lines { lines_of(image, &shown) } else { Lines::default() };
         for function in &cubin.functions {
             names.push(function.name.clone());
             if args.kernel.as_ref().is_some_and(|kernel| *kernel != function.name) {
@@ -77,7 +80,7 @@ pub(super) fn list(args: &Disasm) -> Result<(), CliError> {
             if listed > 0 {
                 writeln!(out)?;
             }
-            write_function(&mut out, &cubin, function, &shown)?;
+            write_function(&mut out, &cubin, function, &lines, &shown)?;
             listed += 1;
         }
     }
@@ -99,11 +102,41 @@ pub(super) fn list(args: &Disasm) -> Result<(), CliError> {
     Ok(())
 }
 
+/// The line tables of a cubin; without them a note says how to get them.
+fn lines_of(image: &Image, file: &str) -> Lines {
+    match Lines::parse(&image.contents) {
+        Ok(lines) => {
+            if lines.is_empty() {
+                eprintln!(
+                    "note: {file}: the machine code has no lines of its source; nvcc and ptxas write them with -lineinfo"
+                );
+            }
+            lines
+        }
+        Err(why) => {
+            eprintln!("note: {file}: lines of the source are left out: {why}");
+            Lines::default()
+        }
+    }
+}
+
+/// Where an instruction comes from: `ptx:31, app.cu:8: ld.global.f32 …`.
+fn origin_text(lines: &Lines, origin: Origin<'_>) -> String {
+    let ptx = origin.ptx.map(|line| format!("ptx:{line}"));
+    let source = origin.source.map(|(file, line)| format!("{file}:{line}"));
+    let mut text = ptx.into_iter().chain(source).collect::<Vec<_>>().join(", ");
+    if let Some(words) = origin.ptx.and_then(|line| lines.ptx_text(line)) {
+        text += &format!(": {words}");
+    }
+    text
+}
+
 /// Writes the listing of a function.
 fn write_function(
     out: &mut impl Write,
     cubin: &Cubin<'_>,
     function: &Function<'_>,
+    lines: &Lines,
     file: &str,
 ) -> Result<(), CliError> {
     if fatbin::closed_kernel(&function.name).is_some() {
@@ -116,8 +149,14 @@ fn write_function(
     writeln!(out, "{kind} {}", warplab_host::symbols::both(&function.name))?;
     writeln!(out, "  {}, {} instructions, {} registers", cubin.target, function.len(), function.registers)?;
     writeln!(out, "pc     control              instruction")?;
+    let mut last = Origin::default();
     for instruction in function.instructions() {
         let instruction = instruction.map_err(|e| CliError::Usage(format!("{file}: {e}")))?;
+        let origin = lines.origin(&function.name, instruction.address);
+        if origin != last && origin != Origin::default() {
+            writeln!(out, "                            // {}", origin_text(lines, origin))?;
+            last = origin;
+        }
         writeln!(out, "{:#06x} {}  {instruction}", instruction.address, instruction.control)?;
     }
     Ok(())

@@ -75,7 +75,7 @@ impl Declared {
     /// # Errors
     /// An attribute has a wrong value.
     pub(super) fn read(object: &Bound<'_, PyAny>) -> PyResult<Declared> {
-        let text = |name: &str| -> PyResult<String> { object.getattr(name)?.extract() };
+        let text = |name: &str| -> PyResult<String> { attribute(object, name, "a text") };
         let name = text("name")?;
         let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '+';
         if name.is_empty() || !name.chars().all(letter) {
@@ -105,7 +105,7 @@ impl Declared {
             losses: pairs(object, "losses")?,
             storage: storage.iter().map(|(name, doc, _)| (name.clone(), doc.clone())).collect(),
             claims: claims(object)?,
-            needs_values: object.getattr("needs_values")?.extract()?,
+            needs_values: attribute(object, "needs_values", "True or False")?,
         };
         Ok(Declared {
             info: written.leak(),
@@ -114,6 +114,21 @@ impl Declared {
             methods,
         })
     }
+}
+
+/// An attribute of a class, which is refused with its name if it is something else than expected.
+pub(super) fn attribute<T>(object: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyResult<T>
+where
+    T: for<'a, 'py> FromPyObject<'a, 'py>,
+{
+    let value = object.getattr(name)?;
+    value.extract().map_err(|_| refused(name, expected, &value))
+}
+
+/// The exception for an attribute with a wrong value.
+fn refused(name: &str, expected: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    let shown = value.repr().map_or_else(|_| "something else".to_owned(), |text| text.to_string());
+    error(format!("`{name}` of a technique is {expected}, not {shown}"))
 }
 
 /// Names with their meanings.
@@ -165,32 +180,44 @@ impl Written {
 
 /// A dict of names and meanings.
 fn pairs(object: &Bound<'_, PyAny>, attribute: &str) -> PyResult<Pairs> {
+    const EXPECTED: &str = "a dict from names to their meanings";
     let value = object.getattr(attribute)?;
-    let dict = value.cast::<PyDict>().map_err(|_| {
-        error(format!("`{attribute}` of a technique is a dict from names to their meanings, not {value}"))
-    })?;
-    dict.iter().map(|(name, doc)| Ok((name.extract()?, doc.extract()?))).collect()
+    let dict = value.cast::<PyDict>().map_err(|_| refused(attribute, EXPECTED, &value))?;
+    let one = |(name, doc): (Bound<'_, PyAny>, Bound<'_, PyAny>)| -> PyResult<(String, String)> {
+        Ok((name.extract()?, doc.extract()?))
+    };
+    dict.iter().map(|item| one(item).map_err(|_| refused(attribute, EXPECTED, &value))).collect()
 }
 
 /// The structures: name, meaning, shape.
 fn storage(object: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String, Shape)>> {
+    const EXPECTED: &str = "a dict from names to warplab.Storage";
     let value = object.getattr("storage")?;
-    let dict = value.cast::<PyDict>().map_err(|_| {
-        error(format!("`storage` of a technique is a dict from names to warplab.Storage, not {value}"))
-    })?;
+    let dict = value.cast::<PyDict>().map_err(|_| refused("storage", EXPECTED, &value))?;
+    let class = object.py().import("warplab.technique")?.getattr("Storage")?;
     let one = |(name, storage): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-        let number = |attribute: &str| -> PyResult<u32> { storage.getattr(attribute)?.extract() };
+        let name: String = name.extract().map_err(|_| refused("storage", EXPECTED, &value))?;
+        if !storage.is_instance(&class)? {
+            return Err(refused(&format!("storage[{name:?}]"), "a warplab.Storage", &storage));
+        }
+        let number = |attribute: &str| -> PyResult<u32> {
+            let value = storage.getattr(attribute)?;
+            let expected = "a whole number of 0 or more";
+            value.extract().map_err(|_| refused(&format!("storage[{name:?}].{attribute}"), expected, &value))
+        };
         let shape = Shape::new(number("banks")?, number("entries")?, number("entry_bits")?)
             .with_ports(number("ports")?, number("write_ports")?)
             .with_latency(number("latency_cycles")?);
-        Ok((name.extract()?, storage.getattr("doc")?.extract()?, shape))
+        let doc = storage.getattr("doc")?;
+        let doc = doc.extract().map_err(|_| refused(&format!("storage[{name:?}].doc"), "a text", &doc))?;
+        Ok((name, doc, shape))
     };
     dict.iter().map(one).collect()
 }
 
 /// Positions of the claims in [`CLAIMS`].
 fn claims(object: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
-    let words: Vec<String> = object.getattr("claims")?.extract()?;
+    let words: Vec<String> = attribute(object, "claims", "a tuple of names of parts of the machine")?;
     let known: Vec<&str> = CLAIMS.iter().map(|(word, _)| *word).collect();
     let position = |word: &String| {
         let found = known.iter().position(|known| known == word);

@@ -10,6 +10,7 @@ mod hooks;
 mod views;
 
 use crate::error::error;
+use crate::object;
 use crate::watch::Raised;
 use declare::Declared;
 use hooks::PythonTechnique;
@@ -17,6 +18,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 use timing::techniques::Technique;
 use warplab_technique::TechniqueInfo;
+
+const _: () = {
+    object::fits::<views::Context>();
+    object::fits::<views::Warp>();
+    object::fits::<views::Instruction>();
+    object::fits::<views::Operand>();
+    object::fits::<views::ResultView>();
+    object::fits::<views::Kernel>();
+};
 
 /// Adds the classes that methods get.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -44,7 +54,7 @@ pub(crate) fn instance(tech: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
 
 /// The name of a technique.
 pub(crate) fn name(object: &Bound<'_, PyAny>) -> PyResult<String> {
-    object.getattr("name")?.extract()
+    declare::attribute(object, "name", "a text")
 }
 
 /// Adds techniques in Python after those of the catalogue.

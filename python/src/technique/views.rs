@@ -207,20 +207,22 @@ pub(crate) struct ResultView {
     /// The register.
     #[pyo3(get)]
     register: u8,
-    recorded: Option<Row>,
-    supplied: Mutex<Option<Row>>,
+    // In boxes, because Python's memory is not aligned as a row is.
+    recorded: Option<Box<Row>>,
+    supplied: Mutex<Option<Box<Row>>>,
     nowhere: Mutex<bool>,
 }
 
 impl ResultView {
     /// A result that the pipeline has, or that the technique has to supply.
     pub(super) fn new(register: u8, recorded: Option<Row>) -> ResultView {
+        let recorded = recorded.map(Box::new);
         ResultView { register, recorded, supplied: Mutex::new(None), nowhere: Mutex::new(false) }
     }
 
     /// The value that the technique supplies.
     pub(super) fn supplied(&self) -> Option<Row> {
-        *held(&self.supplied)
+        held(&self.supplied).as_deref().copied()
     }
 
     /// Whether the register file is not written.
@@ -235,13 +237,13 @@ impl ResultView {
     #[getter]
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let why = "a result that the technique has to supply has no values to look at";
-        let recorded = self.recorded.ok_or_else(|| PyValueError::new_err(why))?;
+        let recorded = self.recorded.as_ref().ok_or_else(|| PyValueError::new_err(why))?;
         Ok(recorded.0.to_vec().into_pyarray(py))
     }
 
     /// Supplies the result, in `answered`: an array of 32 values of uint32.
     fn supply(&self, values: &Bound<'_, PyAny>) -> PyResult<()> {
-        *held(&self.supplied) = Some(row(values)?);
+        *held(&self.supplied) = Some(Box::new(row(values)?));
         Ok(())
     }
 

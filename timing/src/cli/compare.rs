@@ -12,7 +12,8 @@ use warplab_host::input;
 /// Arguments of `timing compare`.
 #[derive(Args, Debug)]
 #[command(after_help = "Example: timing compare old/data.json new/data.json --threshold 2%\n\n\
-    Takes what `timing report`, `replay`, `study` and `why` write as JSON. The exit code is 0 whether or not something \
+    Takes what `timing report`, `replay`, `study` and `why` write as JSON. Traces are named by the shortest ends of their \
+    paths that tell them apart. The exit code is 0 whether or not something \
     changed; with --exit-code it is 2 if something did.")]
 pub(super) struct Arguments {
     /// The earlier result.

@@ -6,8 +6,8 @@ use super::output;
 use super::progress::{GOES_ON, LateBar, on_interrupt, time_left};
 use super::shared::{ReplayArguments, words};
 use crate::config::load;
-use crate::explore::{self, Explored, Space};
-use crate::overrides::refuse_parameters;
+use crate::explore::{self, Base, Explored, Space};
+use crate::named::NamedMachine;
 use crate::provenance::{KEY, Provenance};
 use crate::reports::unique_labels;
 use crate::store::Store;
@@ -23,9 +23,11 @@ use std::time::Instant;
 #[command(after_help = "Examples:\n  \
     timing explore *.wtrace --tech bow --vary technique.bow.window=2..4 --vary technique.bow.entries=6,12\n  \
     timing explore *.wtrace --tech bow --tech corf --tech corf++ --pairs --config gtx480\n  \
-    timing explore *.wtrace --vary collectors.ports=1,2,3 --vary register_file.banks=16,32 -o explored\n\n\
-    A key of a technique varies where the technique is on; other keys vary everywhere. Speed and energy are geometric \
-    means over the traces, beside the plain machine; storage is what the techniques add to an SM. On the front are the \
+    timing explore *.wtrace --vary collectors.ports=1,2,3 --vary register_file.banks=16,32 -o explored\n  \
+    timing explore *.wtrace --machine \"w5: bow, technique.bow.window=5\" --machine gtx480 --machine qv100 --tech corf\n\n\
+    A key of a technique varies where the technique is on; other keys vary everywhere. With --machine each of the named \
+    machines is explored, alone and with every list of techniques. Speed and energy are geometric means over the traces, beside \
+    the plain machine, which is the configuration of the point without techniques and changes; storage is what the techniques add to an SM. On the front are the \
     points that no other one equals in all three and beats in one. Written with -o are DIR/index.html, DIR/data.json, and \
     tables and the chart as CSV, Parquet, SVG and PNG; finished replays are kept in DIR/runs, so that an interrupted or larger \
     exploration goes on from there. `timing sweep` has all metrics of all launches in one table. `timing report --combine A,B` shows a pair beside the product of what each \
@@ -43,6 +45,13 @@ pub(super) struct Arguments {
     /// A key of the configuration and its values; may be repeated, and all combinations are replayed.
     #[arg(long, value_name = "KEY=V1,V2|A..B")]
     vary: Vec<String>,
+    /// Takes the values of all keys by position instead of in all combinations.
+    #[arg(long)]
+    zip: bool,
+    /// A machine to explore: a configuration, techniques and key=value, separated by commas, after a name and a colon if it is
+    /// to have one; may be repeated. Without it the machine is that of --config and --set.
+    #[arg(long, value_name = "NAME: A, B, KEY=VALUE")]
+    machine: Vec<String>,
     #[command(flatten)]
     replayed: ReplayArguments,
     /// Folder for a page with the chart, and for all data; created if needed.
@@ -56,13 +65,16 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Result<(), CliError> {
     let replayed = &arguments.replayed;
     let vary = arguments.vary.iter().map(|text| Vary::parse(text)).collect::<Result<Vec<_>, _>>()?;
+    let machine = |text: &String| NamedMachine::parse(text, &replayed.config, &[], catalogue);
     let space = Space {
+        machines: arguments.machine.iter().map(machine).collect::<Result<_, _>>()?,
         techniques: arguments.tech.iter().map(|list| words(list)).collect(),
         pairs: arguments.pairs,
         vary,
+        zip: arguments.zip,
     };
-    refuse_parameters(&replayed.set, &space.techniques.concat())?;
-    let points = space.points(&replayed.config, &replayed.set, catalogue)?;
+    let base = Base { config: &replayed.config, set: &replayed.set };
+    let points = space.points(base, catalogue)?;
     replayed.selection()?;
     output::check(arguments.json.as_deref())?;
     arguments.output.as_deref().map_or(Ok(()), output::check_folder)?;
@@ -73,6 +85,16 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     }
     let loaded = load(&replayed.config, &replayed.set)?;
     let mut provenance = Provenance::new(command).on(&loaded, &replayed.set);
+    let mut names: Vec<String> = space.machines.iter().map(|machine| machine.name.clone()).collect();
+    if names.is_empty() {
+        names.push(loaded.config.name.clone());
+    }
+    for machine in &space.machines {
+        let set = [base.set_of(&machine.config), &machine.set].concat();
+        let loaded = load(&machine.config, &set)?;
+        let techniques = catalogue.select(&machine.tech, &loaded.config).map_err(|why| why.to_string())?;
+        provenance = provenance.beside(&machine.name, &loaded, &techniques);
+    }
     traces.iter().try_for_each(|(_, trace)| provenance.add(trace))?;
     let requested = Requested {
         traces: traces
@@ -82,7 +104,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         kernels: replayed.kernels.as_deref(),
         launches: replayed.launches.as_deref(),
     };
-    let plan = explore::plan((&replayed.config, &replayed.set), &points, requested, catalogue)?;
+    let plan = explore::plan(base, &points, requested, catalogue)?;
     let store = arguments.output.clone().map(Store::at);
     let sweep = Sweep {
         plan: &plan,
@@ -114,7 +136,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     let labels: Vec<String> = traces.into_iter().map(|(label, _)| label).collect();
     if let Some(folder) = &arguments.output {
         let about = [
-            ("Machine", loaded.config.name.clone()),
+            (if names.len() == 1 { "Machine" } else { "Machines" }, names.join("; ")),
             ("Traces", labels.join(", ")),
             ("Points", points.len().to_string()),
         ];
@@ -146,8 +168,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
 fn to_json(explored: &[Explored], traces: &[String]) -> Value {
     let (marks, plain) = explore::marks(explored);
     let point = |(one, mark): (&Explored, &Option<bool>)| {
-        let mut value =
-            json!({ "label": one.point.label, "techniques": one.point.tech, "set": one.point.set });
+        let mut value = json!({ "label": one.point.label, "config": one.point.config, "techniques": one.point.tech, "set": one.point.set });
         match &one.score {
             Ok(score) => {
                 value["ipc_ratio"] = json!(score.speed);

@@ -4,6 +4,7 @@
 //! and `compare` joins two documents by path. It does not depend on the meaning of the numbers.
 
 mod flatten;
+mod traces;
 
 pub(crate) use flatten::{Leaf, flatten};
 
@@ -47,9 +48,11 @@ pub struct Comparison {
     pub within: usize,
 }
 
-/// Compares two documents; numbers whose relative change is at most `threshold` count as unchanged.
+/// Compares two documents; numbers whose relative change is at most `threshold` count as unchanged. Traces are named by the
+/// shortest ends of their paths that tell them apart, so that their folders do not matter.
 #[must_use]
 pub fn compare(before: &Value, after: &Value, threshold: f64) -> Comparison {
+    let (before, after) = &traces::shortened(before, after);
     let before: BTreeMap<String, Leaf> = flatten(before).into_iter().collect();
     let mut result = Comparison::default();
     let mut seen = std::collections::BTreeSet::new();

@@ -22,7 +22,7 @@ fn replay(cycles: u64, reads: u64) -> Value {
 fn what_changes_by_more_than_the_threshold_is_listed_the_worst_first() {
     let found = compare(&replay(100, 1000), &replay(110, 1005), 0.01);
     let paths: Vec<&str> = found.changes.iter().map(|change| change.path.as_str()).collect();
-    assert_eq!(paths, ["traces / a.wtrace / launches / k 1 / cycles", "traces / a.wtrace / cycles"]);
+    assert_eq!(paths, ["traces / a / launches / k 1 / cycles", "traces / a / cycles"]);
     assert!((found.changes[0].relative() - 10.0 / 90.0).abs() < 1e-12);
     assert!((found.changes[1].relative() - 0.1).abs() < 1e-12);
     // cycles twice, two launches' cycles, one stall, one count of reads, of which the last differs by 0.5 %.
@@ -88,4 +88,39 @@ fn texts_and_what_only_one_has_are_listed() {
         assert!(text.contains(expected), "{expected} in {text}");
     }
     assert!(found.to_text(0).contains("and 2 more"));
+}
+
+#[test]
+fn traces_are_named_by_what_tells_them_apart() {
+    let of = |traces: &[(&str, u64)]| {
+        let traces: Vec<Value> =
+            traces.iter().map(|(path, cycles)| json!({ "trace": path, "cycles": cycles })).collect();
+        json!({ "traces": traces, "produced_by": { "traces": [{ "trace": "elsewhere/x.wtrace" }] } })
+    };
+    let changed = |before: &Value, after: &Value| {
+        let found = compare(before, after, 0.0);
+        assert!(found.texts.is_empty(), "{found:?}");
+        let paths = found.changes.into_iter().map(|change| change.path).collect::<Vec<_>>();
+        (paths, found.only_before, found.only_after)
+    };
+    let none = || Vec::<String>::new();
+    // Another folder is no change, neither in a list nor for a single trace.
+    let (old, new) =
+        (of(&[("/old/run/a.wtrace", 5), ("/old/run/b.wtrace", 6)]), of(&[("a.wtrace", 5), ("b.wtrace", 7)]));
+    assert_eq!(changed(&old, &new), (vec!["traces / b / cycles".to_owned()], none(), none()));
+    let one = |path: &str| json!({ "trace": path, "cycles": 5 });
+    assert!(compare(&one("old/a.wtrace"), &one("new/a.wtrace"), 0.0).is_same());
+    assert!(!compare(&one("old/a.wtrace"), &one("old/b.wtrace"), 0.0).is_same());
+    // Folders are named as far as they tell traces of one name apart.
+    let old = of(&[("/old/small/a.wtrace", 1), ("/old/large/a.wtrace", 2), ("/old/small/b.wtrace", 3)]);
+    let new = of(&[("/new/small/a.wtrace", 2), ("/new/large/a.wtrace", 2), ("/new/small/b.wtrace", 9)]);
+    let expected = ["traces / b / cycles", "traces / small/a / cycles"].map(str::to_owned).to_vec();
+    let (mut paths, before, after) = changed(&old, &new);
+    paths.sort();
+    assert_eq!((paths, before, after), (expected, none(), none()));
+    // A path that both have is one trace, whatever its neighbours are called.
+    let (old, new) = (of(&[("x/a.wtrace", 1)]), of(&[("x/a.wtrace", 2), ("y/a.wtrace", 3)]));
+    let expected =
+        (vec!["traces / x/a / cycles".to_owned()], none(), vec!["traces / y/a / cycles".to_owned()]);
+    assert_eq!(changed(&old, &new), expected);
 }

@@ -1,6 +1,6 @@
 //! An exploration as a sweep, and its scores.
 
-use super::Point;
+use super::{Base, Point};
 use crate::named::NamedMachine;
 use crate::sweep::{self, Outcome, Plan, Requested, Results};
 use crate::techniques::Catalogue;
@@ -28,34 +28,47 @@ pub struct Explored {
     pub speeds: Vec<f64>,
 }
 
-/// The sweep of the plain machine, which comes first, and of every point.
+/// The sweep of every point, after the plain machines of their configurations, which are their baselines.
 ///
 /// # Errors
 /// A choice of launches that is no choice; the program or the folder cannot be read.
 pub fn plan(
-    (config, set): (&str, &[String]),
+    base: Base<'_>,
     points: &[Point],
     requested: Requested<'_>,
     catalogue: &Catalogue,
 ) -> Result<Plan, String> {
-    let point = |label: &str, tech: &[String], own: &[String]| {
+    let point = |label: String, config: &str, tech: &[String], own: &[String], baseline: usize| {
         let machine = NamedMachine {
-            name: label.to_owned(),
+            name: label.clone(),
             config: config.to_owned(),
             tech: tech.to_vec(),
-            set: [set, own].concat(),
+            set: [base.set_of(config), own].concat(),
         };
-        sweep::Point::new(label.to_owned(), machine, catalogue)
+        sweep::Point { baseline, ..sweep::Point::new(label, machine, catalogue) }
     };
-    let plain = point("plain machine", &[], &[]);
-    let others = points.iter().map(|one| point(&one.label, &one.tech, &one.set));
-    Plan::of(std::iter::once(plain).chain(others).collect(), requested)
+    let mut configs: Vec<&str> = Vec::new();
+    for one in points {
+        if !configs.contains(&one.config.as_str()) {
+            configs.push(&one.config);
+        }
+    }
+    let plain = |(at, config): (usize, &&str)| {
+        let name = if configs.len() == 1 { "plain machine".into() } else { format!("plain {config}") };
+        point(name, config, &[], &[], at)
+    };
+    let mut all: Vec<sweep::Point> = configs.iter().enumerate().map(plain).collect();
+    for one in points {
+        let baseline = configs.iter().position(|config| *config == one.config).unwrap_or_default();
+        all.push(point(one.label.clone(), &one.config, &one.tech, &one.set, baseline));
+    }
+    Plan::of(all, requested)
 }
 
 /// The scores of the points of an exploration's plan.
 ///
 /// # Errors
-/// A recording cannot be replayed on the plain machine.
+/// A recording cannot be replayed on a plain machine.
 pub fn explored(plan: &Plan, points: &[Point], results: &Results) -> Result<Vec<Explored>, String> {
     let own = |point: usize| -> Result<Vec<Measured>, String> {
         let of_point = plan.runs.iter().filter(|run| run.point == point);
@@ -63,9 +76,11 @@ pub fn explored(plan: &Plan, points: &[Point], results: &Results) -> Result<Vec<
         let named = |run: &sweep::PlannedRun, why: &str| format!("{}: {why}", plan.traces[run.trace].label);
         of_point.map(|run| measured(run).map_err(|why| named(run, why))).collect()
     };
-    let base = own(0)?;
+    let first = plan.points.len() - points.len();
+    let bases = (0..first).map(own).collect::<Result<Vec<_>, _>>()?;
     let scored = |(at, point): (usize, &Point)| {
-        let own = own(at + 1);
+        let base = &bases[plan.points[first + at].baseline];
+        let own = own(first + at);
         let over = |own: &Vec<Measured>| -> Vec<f64> {
             base.iter().zip(own).map(|(plain, own)| plain.cycles / own.cycles).collect()
         };

@@ -21,6 +21,7 @@ pub use run::{LaunchResult, Outcome, Progress, RF_ENERGY, Results, RunResult, Sw
 pub use space::{Point, Space};
 pub use table::{means, table, to_json};
 pub use vary::Vary;
+pub(crate) use vary::{combinations, technique_of};
 
 /// `1 trace`, `2 traces`.
 pub(crate) fn counted(number: usize, what: &str) -> String {

@@ -1,14 +1,11 @@
 //! What is swept: machines, each with lists of techniques, each with the values that vary.
 
-use super::vary::{Vary, technique_of};
+use super::vary::{MOST_POINTS, Vary, combinations, technique_of};
 use crate::named::{NamedMachine, Ready, label};
 use crate::store::Key;
 use crate::techniques::Catalogue;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Maximum number of points of a space.
-const MOST_POINTS: usize = 100_000;
 
 /// What is swept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,23 +82,6 @@ impl Space {
 
     /// Mistakes that need no configuration.
     fn check(&self) -> Result<(), String> {
-        for (at, vary) in self.vary.iter().enumerate() {
-            if self.vary[..at].iter().any(|other| other.key == vary.key) {
-                return Err(format!("{} varies twice; give all its values at once", vary.key));
-            }
-        }
-        if self.zip
-            && let Some(other) = self.vary.iter().find(|vary| vary.values.len() != self.vary[0].values.len())
-        {
-            let (a, b) = (&self.vary[0], other);
-            return Err(format!(
-                "--zip takes values by position: {} has {} values and {} has {}",
-                a.key,
-                a.values.len(),
-                b.key,
-                b.values.len()
-            ));
-        }
         for vary in &self.vary {
             let named = || {
                 self.machines.iter().flat_map(|machine| &machine.tech).chain(self.techniques.iter().flatten())
@@ -118,7 +98,7 @@ impl Space {
 
     /// Every machine with its techniques and overrides, in order; those that are the same more than once.
     fn wanted(&self) -> Result<Vec<Wanted<'_>>, String> {
-        let combinations = if self.zip { self.zipped() } else { self.crossed()? };
+        let combinations = combinations(&self.vary, self.zip)?;
         let mut wanted = Vec::new();
         for machine in &self.machines {
             let lists: Vec<Vec<String>> = match self.techniques.as_slice() {
@@ -143,32 +123,6 @@ impl Space {
             }
         }
         Ok(wanted)
-    }
-
-    /// Every combination of one value of each key, as overrides.
-    fn crossed(&self) -> Result<Vec<Vec<String>>, String> {
-        let count = self.vary.iter().try_fold(1_usize, |count, vary| count.checked_mul(vary.values.len()));
-        if count.is_none_or(|count| count > MOST_POINTS) {
-            return Err(format!("the space has more than {MOST_POINTS} points"));
-        }
-        Ok(self.vary.iter().fold(vec![Vec::new()], |chosen, vary| {
-            let with = |before: &Vec<String>, value: &String| {
-                let mut all = before.clone();
-                all.push(format!("{}={value}", vary.key));
-                all
-            };
-            chosen
-                .iter()
-                .flat_map(|before| vary.values.iter().map(move |value| with(before, value)))
-                .collect()
-        }))
-    }
-
-    fn zipped(&self) -> Vec<Vec<String>> {
-        let length = self.vary.first().map_or(1, |vary| vary.values.len());
-        let at =
-            |position: usize| self.vary.iter().map(|v| format!("{}={}", v.key, v.values[position])).collect();
-        (0..length).map(|position| if self.vary.is_empty() { Vec::new() } else { at(position) }).collect()
     }
 
     /// Refuses a space in which a key, a list of techniques or a machine works nowhere: that is a mistake. What some

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 /// Maximum number of values of one key.
 const MOST_VALUES: usize = 10_000;
 
+/// Maximum number of points of a space.
+pub(super) const MOST_POINTS: usize = 100_000;
+
 /// A key of the configuration that takes several values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vary {
@@ -70,8 +73,45 @@ impl Vary {
 }
 
 /// The technique whose parameter a key is.
-pub(super) fn technique_of(key: &str) -> Option<&str> {
+pub(crate) fn technique_of(key: &str) -> Option<&str> {
     key.strip_prefix("technique.")?.split('.').next()
+}
+
+/// Every combination of one value of each key, as overrides; with `zip` the first values of all keys, the second ones, and so
+/// on. One combination without overrides if nothing varies.
+///
+/// # Errors
+/// A key varies twice; keys of different length with `zip`; too many combinations.
+pub(crate) fn combinations(vary: &[Vary], zip: bool) -> Result<Vec<Vec<String>>, String> {
+    for (at, one) in vary.iter().enumerate() {
+        if vary[..at].iter().any(|other| other.key == one.key) {
+            return Err(format!("{} varies twice; give all its values at once", one.key));
+        }
+    }
+    let value = |one: &Vary, at: usize| format!("{}={}", one.key, one.values[at]);
+    let Some(first) = vary.first().filter(|_| zip) else {
+        let count = vary.iter().try_fold(1_usize, |count, one| count.checked_mul(one.values.len()));
+        if count.is_none_or(|count| count > MOST_POINTS) {
+            return Err(format!("the space has more than {MOST_POINTS} points"));
+        }
+        return Ok(vary.iter().fold(vec![Vec::new()], |chosen: Vec<Vec<String>>, one| {
+            let with = |before: &Vec<String>, at| before.iter().cloned().chain([value(one, at)]).collect();
+            let each = |before: &Vec<String>| -> Vec<Vec<String>> {
+                (0..one.values.len()).map(|at| with(before, at)).collect()
+            };
+            chosen.iter().flat_map(each).collect()
+        }));
+    };
+    if let Some(other) = vary.iter().find(|other| other.values.len() != first.values.len()) {
+        return Err(format!(
+            "--zip takes values by position: {} has {} values and {} has {}",
+            first.key,
+            first.values.len(),
+            other.key,
+            other.values.len()
+        ));
+    }
+    Ok((0..first.values.len()).map(|at| vary.iter().map(|one| value(one, at)).collect()).collect())
 }
 
 /// The whole numbers from `first` to the end of `rest`: `7`, `10+2`, `128*2`.

@@ -3,21 +3,14 @@
 
 use emulator::exec::{Options, Unobserved};
 use emulator::session::{CodeKind, Session, Setup};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use test_kit::{Tool, skipped};
+use tests::oracle::native::Assembler;
 use tests::workloads;
 use trace_format::validate;
 
 /// Matrices of 16 rows are multiplied in two steps there, each of which rounds.
 const ROUNDS_TWICE: [(&str, &str); 1] = [("sm_75", "tensor_gemm")];
-
-/// A folder of ptxas; none if there is no toolkit.
-fn ptxas() -> Option<PathBuf> {
-    let installed = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/warplab/cuda"));
-    let home = std::env::var_os("CUDA_HOME").map(PathBuf::from).or_else(installed)?;
-    Some(home.join("bin/ptxas")).filter(|program| program.is_file())
-}
 
 fn open(manifest: &Path, setup: &Setup) -> Session {
     Session::open_manifest(manifest, setup).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()))
@@ -25,7 +18,7 @@ fn open(manifest: &Path, setup: &Setup) -> Session {
 
 /// Assembles every workload for a target, runs both codes and compares every buffer that a kernel may write.
 fn compare(target: &str) {
-    let Some(ptxas) = ptxas() else {
+    let Some(assembler) = Assembler::installed(target) else {
         return skipped(Tool::Nvcc, "no ptxas; tools/scripts/cuda-toolkit.sh installs it");
     };
     let dir = tempfile::tempdir().expect("a folder");
@@ -35,12 +28,7 @@ fn compare(target: &str) {
             let setup = Setup { size: Some("test".into()), ..Setup::default() };
             let mut ours = open(&manifest, &setup);
             let cubin = dir.path().join("code.cubin");
-            let made = Command::new(&ptxas)
-                .arg(format!("-arch={target}"))
-                .args([&ours.manifest().ptx, Path::new("-o"), &cubin])
-                .output()
-                .expect("ptxas starts");
-            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            assembler.assemble(&ours.manifest().ptx, &cubin, &[]).expect("ptxas takes the workload");
             let native = Setup { code: Some(CodeKind::Sass), cubin: Some(cubin), ..setup };
             let mut theirs = open(&manifest, &native);
             ours.run(&Options::default(), &Unobserved).expect("our code runs");
@@ -80,7 +68,7 @@ fn code_for_sm_86_leaves_the_same_memory() {
 
 #[test]
 fn recordings_of_machine_code_regenerate_every_value() {
-    let Some(ptxas) = ptxas() else {
+    let Some(assembler) = Assembler::installed("sm_80") else {
         return skipped(Tool::Nvcc, "no ptxas; tools/scripts/cuda-toolkit.sh installs it");
     };
     let dir = tempfile::tempdir().expect("a folder");
@@ -90,8 +78,7 @@ fn recordings_of_machine_code_regenerate_every_value() {
         let setup = Setup { size: Some("test".into()), ..Setup::default() };
         let ptx = open(manifest, &setup).manifest().ptx.clone();
         let cubin = dir.path().join("code.cubin");
-        let made = Command::new(&ptxas).args(["-arch=sm_80"]).args([&ptx, Path::new("-o"), &cubin]).output();
-        assert!(made.expect("ptxas starts").status.success());
+        assembler.assemble(&ptx, &cubin, &[]).expect("ptxas takes the workload");
         let native = Setup { code: Some(CodeKind::Sass), cubin: Some(cubin), ..setup };
         let trace = dir.path().join("code.wtrace");
         let recorded = open(manifest, &native).record(&trace, &Options::default(), &Unobserved);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Item, Launch, json, text};
+use common::{Item, Launch, json, labels, text};
 use std::path::Path;
 use std::process::Output;
 
@@ -32,7 +32,7 @@ fn points_are_those_of_replays_and_do_not_depend_on_threads() {
     assert_eq!(one.stdout, three.stdout);
     let value = json(&one);
     let points = value["points"].as_array().expect("points");
-    let labels: Vec<&str> = points.iter().filter_map(|point| point["label"].as_str()).collect();
+    let labels = labels(&value);
     assert_eq!(labels.len(), 6, "{labels:?}");
     assert_eq!(labels[0], "machine collectors.ports=1");
     let point =
@@ -123,12 +123,7 @@ fn values_are_taken_by_position_on_request() {
         timing(&[&start[..], vary].concat(), folder.path())
     };
     let value = json(&explore(&["--vary", "technique.bow.window=2,3", "--vary", "collectors.ports=1,2"]));
-    let labels: Vec<&str> = value["points"]
-        .as_array()
-        .expect("points")
-        .iter()
-        .filter_map(|point| point["label"].as_str())
-        .collect();
+    let labels = labels(&value);
     let expected = [
         "machine collectors.ports=1",
         "machine collectors.ports=2",

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Item, Launch, json, text};
+use common::{Item, Launch, json, labels, text};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -231,12 +231,7 @@ fn a_file_and_named_machines_describe_a_sweep() {
     std::fs::write(folder.path().join("sweep.toml"), file).expect("written");
     let output = timing(&["sweep", "--file", "sweep.toml", "--json", "-"], folder.path());
     let value = json(&output);
-    let labels: Vec<&str> = value["points"]
-        .as_array()
-        .expect("points")
-        .iter()
-        .filter_map(|point| point["label"].as_str())
-        .collect();
+    let labels = labels(&value);
     let expected = [
         "plain sm.max_warps=32 collectors.ports=1",
         "w3 bow sm.max_warps=32 collectors.ports=1",

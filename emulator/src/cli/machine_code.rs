@@ -5,31 +5,23 @@
 
 use super::args::Disasm;
 use super::error::CliError;
-use crate::fatbin::{self, Image, ImageKind};
+use crate::fatbin::{self, FileKind, Image, ImageKind};
 use crate::session::SessionError;
 use sass::cubin::{Cubin, Function};
 use sass::lines::{Lines, Origin};
-use std::io::{Read as _, Write};
+use std::io::Write;
 use std::path::Path;
 use warplab_host::input;
 
 /// A closed library without kernels of its own, which is not read either.
 const NVFATBIN: &str = "libnvfatbin";
 
-/// The machine number of NVIDIA's GPUs in ELF files, and its place.
-const EM_CUDA: [u8; 2] = [190, 0];
-const MACHINE_AT: usize = 18;
-
 /// Whether a file is a cubin, or has machine code of NVIDIA's GPUs and no PTX.
 pub(super) fn only_machine_code(path: &Path) -> bool {
-    let mut head = [0; MACHINE_AT + 2];
-    let begins = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
-    let elf = head.starts_with(b"\x7fELF");
-    if begins.is_err() || !elf && !head.starts_with(&fatbin::CONTAINER_MAGIC.to_le_bytes()) {
-        return false;
-    }
-    if elf && head[MACHINE_AT..] == EM_CUDA {
-        return true;
+    match fatbin::kind_of(path) {
+        None => return false,
+        Some(FileKind::Cubin) => return true,
+        Some(FileKind::Other) => {}
     }
     let images = input::read(path, input::IMAGE_BYTES).ok().and_then(|bytes| fatbin::open(&bytes).ok());
     images

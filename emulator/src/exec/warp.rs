@@ -15,11 +15,9 @@ use super::{system, texture};
 use crate::memory::lanes::lanes_of;
 use crate::record::BlockSink;
 use crate::view::global::GlobalView;
+use sass::INSTRUCTION_BYTES;
 use trace_format::isa::{BarMode, Convergence, Kind, Lanes, Op, Pc, SpecialReg};
 use trace_format::semantics::{ExecInst, Row, VectorLevel, Warp, execute};
-
-/// Bytes of an instruction of machine code.
-const NATIVE_BYTES: u64 = 16;
 
 /// Runs the warp until no path can run or it has executed about `limit` instructions in total.
 pub(crate) fn run<V: GlobalView, S: BlockSink>(
@@ -242,14 +240,7 @@ fn control<V: GlobalView, S: BlockSink>(
     let next = at + 1;
     let paths = &mut warp.paths;
     let mask = paths.current().mask;
-    // Branches and exits of machine code may have a predicate besides their guard; that of others is PT.
-    let exec = match inst.kind {
-        Kind::Branch | Kind::Exit => {
-            let lanes = warp.regs.pred(inst.psrc[0].index);
-            exec & if inst.psrc[0].not { !lanes } else { lanes }
-        }
-        _ => exec,
-    };
+    let exec = inst.acting(&warp.regs, exec);
     if exec == 0 {
         paths.goto(next);
         return Ok(());
@@ -330,7 +321,7 @@ fn convergence(warp: &mut WarpState, at: u32, inst: &ExecInst, register: Converg
 /// Lanes return behind the call that they came from, so that the address in their registers must be that.
 fn check_return(warp: &WarpState, inst: &ExecInst, exec: u32, place: Location) -> Result<(), Trouble> {
     let (low, high) = (warp.regs.row(inst.src[0].row), warp.regs.row(inst.src[0].row + 1));
-    let expected = warp.paths.return_address().map(|pc| u64::from(pc) * NATIVE_BYTES);
+    let expected = warp.paths.return_address().map(|pc| u64::from(pc) * INSTRUCTION_BYTES as u64);
     for lane in lanes_of(exec) {
         let address = u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32;
         if expected != Some(address) {

@@ -4,15 +4,43 @@ use super::container::{CONTAINER_MAGIC, containers};
 use super::image::{FatbinError, Image, ImageKind, Origin, check_contents, contents_bytes, plain};
 use goblin::elf::{Elf, section_header::SHT_NOBITS};
 use std::collections::{HashMap, HashSet};
+use std::io::Read as _;
+use std::path::Path;
 
 /// ELF machine number of GPU code.
 const EM_CUDA: u16 = 190;
+/// Where ELF files have the machine number.
+const MACHINE_AT: usize = 18;
 /// First word of the 24-byte wrappers that programs register.
 const WRAPPER_MAGIC: u32 = 0x4662_43B1;
 const WRAPPER_BYTES: usize = 24;
 
 /// Name of the section with relocatable device code.
 const RELOCATABLE: &str = "__nv_relfatbin";
+
+/// A file that may hold device code, by its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A cubin.
+    Cubin,
+    /// Another ELF file, or a fat binary.
+    Other,
+}
+
+/// What a file is that may hold device code; none if it is neither an ELF file nor a fat binary, or cannot be read.
+#[must_use]
+pub fn kind_of(path: &Path) -> Option<FileKind> {
+    let mut head = [0; MACHINE_AT + 2];
+    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head)).ok()?;
+    let elf = head.starts_with(b"\x7fELF");
+    if elf && head[MACHINE_AT..] == EM_CUDA.to_le_bytes() {
+        Some(FileKind::Cubin)
+    } else if elf || head.starts_with(&CONTAINER_MAGIC.to_le_bytes()) {
+        Some(FileKind::Other)
+    } else {
+        None
+    }
+}
 
 fn parse(bytes: &[u8]) -> Result<Elf<'_>, FatbinError> {
     Elf::parse(bytes)

@@ -18,6 +18,7 @@ pub mod runtime;
 pub use closed::{closed_kernel, closed_library};
 use container::containers;
 pub use container::{CONTAINER_MAGIC, entries};
+pub use elf::{FileKind, kind_of};
 use image::{check_contents, contents_bytes, plain};
 
 pub use image::{Compression, FatbinError, Image, ImageKind, MAX_IMAGE_BYTES, Origin};

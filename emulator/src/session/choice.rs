@@ -1,9 +1,8 @@
 //! Which code a session runs: PTX, or machine code, and from which file.
 
 use super::error::SessionError;
-use crate::fatbin;
+use crate::fatbin::{self, FileKind};
 use crate::manifest::{Manifest, ManifestError};
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// The code of kernels.
@@ -35,22 +34,13 @@ impl std::str::FromStr for CodeKind {
     }
 }
 
-/// The machine number of NVIDIA's GPUs in ELF files, and its place.
-const EM_CUDA: [u8; 2] = [190, 0];
-const MACHINE_AT: usize = 18;
-
 /// Whether a file is a cubin; with machine code asked for, also one that may hold some: a fat binary, executable or library.
 pub(super) fn is_machine_code(path: &Path, code: Option<CodeKind>) -> bool {
-    let mut head = [0; MACHINE_AT + 2];
-    let begins = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
-    let elf = head.starts_with(b"\x7fELF");
-    let container = head.starts_with(&fatbin::CONTAINER_MAGIC.to_le_bytes());
-    begins.is_ok()
-        && match code {
-            Some(CodeKind::Ptx) => false,
-            Some(CodeKind::Sass) => elf || container,
-            None => elf && head[MACHINE_AT..] == EM_CUDA,
-        }
+    match (fatbin::kind_of(path), code) {
+        (None, _) | (_, Some(CodeKind::Ptx)) => false,
+        (Some(_), Some(CodeKind::Sass)) => true,
+        (Some(kind), None) => kind == FileKind::Cubin,
+    }
 }
 
 /// Whether machine code runs, of a manifest that was named: if it is asked for or its file is named, or there is no PTX.

@@ -224,7 +224,7 @@ fn third(case: &Case, module: &Module, data: &Data, assembler: &Assembler) -> Re
     let expected = oracle(case, module, data, false).map_err(|fault| Failure::Oracle(fault.to_string()))?;
     let folder = tempfile::tempdir().map_err(|error| fail(error.to_string()))?;
     // What ptxas refuses, such as more registers than there are, says nothing about machine code.
-    let Ok(code) = assembler.assemble(&case.ptx, folder.path()) else { return Ok(()) };
+    let Ok(code) = assembler.unfused(&case.ptx, folder.path()) else { return Ok(()) };
     let geometry = Geometry { grid: case.grid, block: case.block };
     let actual = guarded(|| native::run(code, geometry, &data.buffers(), &data.scalars, 20_000_000))??;
     check(case, &expected, &actual).map_err(|failure| fail(format!("{}: {failure}", assembler.target)))

@@ -32,23 +32,29 @@ impl Assembler {
         ptxas.is_file().then(|| Assembler { ptxas, target: target.to_owned() })
     }
 
+    /// Assembles a PTX file to a cubin; `options` are further ones of ptxas.
+    ///
+    /// # Errors
+    /// What ptxas says.
+    pub fn assemble(&self, source: &Path, cubin: &Path, options: &[&str]) -> Result<(), String> {
+        let made = Command::new(&self.ptxas)
+            .arg(format!("-arch={}", self.target))
+            .args(options)
+            .args([Path::new("-o"), cubin, source])
+            .output()
+            .map_err(|error| format!("{}: {error}", self.ptxas.display()))?;
+        if made.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&made.stderr).into_owned()) }
+    }
+
     /// Machine code of a PTX text, in which products and sums are not fused.
     ///
     /// # Errors
     /// What ptxas says.
-    pub fn assemble(&self, ptx: &str, folder: &Path) -> Result<Vec<u8>, String> {
-        let (source, code) = (folder.join("kernel.ptx"), folder.join("kernel.cubin"));
+    pub fn unfused(&self, ptx: &str, folder: &Path) -> Result<Vec<u8>, String> {
+        let (source, cubin) = (folder.join("kernel.ptx"), folder.join("kernel.cubin"));
         std::fs::write(&source, ptx).map_err(|error| error.to_string())?;
-        let made = Command::new(&self.ptxas)
-            .arg(format!("-arch={}", self.target))
-            .args(["--fmad", "false", "-o"])
-            .args([&code, &source])
-            .output()
-            .map_err(|error| format!("{}: {error}", self.ptxas.display()))?;
-        if !made.status.success() {
-            return Err(String::from_utf8_lossy(&made.stderr).into_owned());
-        }
-        std::fs::read(&code).map_err(|error| error.to_string())
+        self.assemble(&source, &cubin, &["--fmad", "false"])?;
+        std::fs::read(&cubin).map_err(|error| error.to_string())
     }
 }
 

@@ -166,6 +166,12 @@ pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
+/// Labels of the points of a sweep or an exploration, in order.
+pub(crate) fn labels(value: &Value) -> Vec<&str> {
+    let points = value["points"].as_array().expect("points");
+    points.iter().filter_map(|point| point["label"].as_str()).collect()
+}
+
 /// What a successful program has printed, as JSON.
 pub(crate) fn json(output: &Output) -> Value {
     assert!(output.status.success(), "{}", text(output));

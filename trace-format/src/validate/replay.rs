@@ -142,14 +142,7 @@ impl Lanes {
     fn leave(&mut self, kernel: &MachineKernel, cursor: &WarpCursor, step: Step) {
         let inst = cursor.code().inst(step.pc);
         let onward = step.active & self.alive;
-        // Branches and exits of machine code may have a predicate besides their guard; that of others is PT.
-        let exec = match inst.kind {
-            Kind::Branch | Kind::Exit => {
-                let lanes = cursor.warp().pred(inst.psrc[0].index);
-                step.exec & if inst.psrc[0].not { !lanes } else { lanes }
-            }
-            _ => step.exec,
-        };
+        let exec = inst.acting(cursor.warp(), step.exec);
         if inst.kind.ends_block() || onward != self.together.0 {
             self.scatter();
         }

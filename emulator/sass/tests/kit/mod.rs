@@ -1,6 +1,6 @@
 //! The tools of a CUDA toolkit.
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use sass::Target;
 use std::collections::BTreeMap;

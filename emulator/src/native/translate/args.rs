@@ -4,6 +4,9 @@ use super::code::Refusal;
 use sass::{Instruction, Operand as Theirs, PT, RZ, Value};
 use trace_format::isa::{Inst, Operand, Pred, PredSrc, Reg, Src, UniformReg};
 
+/// The member mask of an instruction whose lanes are the active ones.
+pub(super) const EVERY_LANE: Src = Src::imm(u32::MAX);
+
 /// Reads an instruction's operands in their order and notes which modifiers were used.
 pub(super) struct Args<'a> {
     word: &'a Instruction,
@@ -27,8 +30,8 @@ const WITHOUT_EFFECT: [&str; 11] =
     ["E", "SYS", "EF", "EL", "LU", "NA", "LTC64B", "LTC128B", "LTC256B", "SCR", "reuse"];
 
 impl<'a> Args<'a> {
-    pub(super) fn of(word: &'a Instruction) -> Result<Args<'a>, Refusal> {
-        Ok(Args { word, next: 0, used: Vec::new() })
+    pub(super) fn of(word: &'a Instruction) -> Args<'a> {
+        Args { word, next: 0, used: Vec::new() }
     }
 
     /// Whether the instruction has a modifier, which then counts as understood.
@@ -115,6 +118,21 @@ impl<'a> Args<'a> {
         let pred = pred(&self.peek()?.value)?;
         self.next += 1;
         Some(pred)
+    }
+
+    /// Takes the only destination predicate, if one is next.
+    pub(super) fn only_pred_dst(&mut self, inst: &mut Inst) {
+        if let Some(pred) = self.pred_dst() {
+            inst.pdst[0] = pred;
+        }
+    }
+
+    /// Takes a destination predicate, if one is next, which has to be absent or to ignore what is written.
+    pub(super) fn no_pred_dst(&mut self, why: &str) -> Result<(), Refusal> {
+        match self.pred_dst() {
+            Some(pred) if !pred.is_true() => Err(why.into()),
+            _ => Ok(()),
+        }
     }
 
     /// Takes the destination predicates that are next, at most two.

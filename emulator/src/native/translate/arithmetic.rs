@@ -1,14 +1,12 @@
 //! Integers, bits, moves, and what crosses lanes; on registers and on uniform registers.
 
-use super::args::Args;
+use super::args::{Args, EVERY_LANE};
 use super::code::Refusal;
 use sass::{Instruction, Operand as Theirs, Value};
 use trace_format::isa::{
     Accumulate, BoolOp, Extended, High, ICmp, Inst, Lut, MatchMode, Max, NanProp, Op, Operand, Pred, PredSrc,
     PrmtMode, ReduxOp, ReduxTy, Reg, Relu, ShflMode, ShiftAmount, ShiftBy, Sign, Src, VoteMode, Wide, Wrap,
 };
-
-const EVERY_LANE: Src = Src::imm(u32::MAX);
 
 /// Comparisons of integers.
 const COMPARISONS: [(&str, ICmp); 6] = [
@@ -27,30 +25,19 @@ pub(super) const COMBINATIONS: [(&str, BoolOp); 3] =
 /// Translates an instruction of this file; none if it is another.
 pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Option<Inst>, Refusal> {
     let inst = match word.mnemonic {
-        "MOV" | "UMOV" => {
+        "MOV" | "UMOV" | "ULDC" | "LDCU" => {
             let op = if args.has("64") { Op::MovPair {} } else { Op::Mov {} };
-            let mut inst = unary(op, args)?;
-            // The bytes that are moved: all of them.
-            if args.rest().len() == 1 && matches!(args.rest()[0].value, Value::Integer(15)) {
+            let inst = unary(op, args)?;
+            // The bytes that a move writes: all of them.
+            if matches!(args.rest(), [Theirs { value: Value::Integer(15), .. }]) {
                 args.skip(1);
             }
-            inst.psrc = [PredSrc::TRUE; 3];
             inst
-        }
-        "ULDC" | "LDCU" => {
-            let op = if args.has("64") { Op::MovPair {} } else { Op::Mov {} };
-            unary(op, args)?
         }
         "R2UR" => unary(Op::R2ur {}, args)?,
         "IADD3" | "UIADD3" => iadd3(args)?,
         "IMAD" | "UIMAD" => imad(word, args)?,
-        "IMNMX" | "UIMNMX" => {
-            let sign = sign(args);
-            let mut inst = binary(Op::Imnmx { sign, max: Max(false) }, args)?;
-            inst.op = Op::Imnmx { sign, max: Max(is_max(args)?) };
-            inst
-        }
-        "VIMNMX" | "UVIMNMX" => {
+        "IMNMX" | "UIMNMX" | "VIMNMX" | "UVIMNMX" => {
             let (sign, relu) = (sign(args), args.has("RELU"));
             let mut inst = binary(Op::Nop {}, args)?;
             let max = Max(is_max(args)?);
@@ -74,9 +61,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             }
             let mut inst = Inst::new(Op::Iadd3 { x: Extended(false) });
             args.dst(&mut inst)?;
-            if args.pred_dst().is_some_and(|pred| !pred.is_true()) {
-                return Err("its carry out is not known".into());
-            }
+            args.no_pred_dst("its carry out is not known")?;
             args.srcs::<2>(&mut inst)?;
             inst.src[2] = Src::RZ;
             inst
@@ -91,10 +76,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
                 Some(sign) => Op::IsetpPair { cmp, sign, bop },
                 None => Op::Isetp { cmp, sign, bop, ex },
             };
-            let mut inst = Inst::new(op);
-            args.pred_dsts(&mut inst);
-            args.srcs::<2>(&mut inst)?;
-            inst.psrc[0] = args.pred_src();
+            let mut inst = setp(op, args)?;
             if ex.0 {
                 inst.psrc[1] = args.pred_src();
             }
@@ -106,9 +88,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
         "SHF" | "USHF" => shf(args)?,
         "SEL" | "USEL" => {
             let op = if args.has("64") { Op::SelPair {} } else { Op::Sel {} };
-            let mut inst = binary(op, args)?;
-            inst.psrc[0] = args.pred_src();
-            inst
+            chosen(op, args)?
         }
         "SGXT" | "USGXT" => binary(Op::Sgxt { sign: sign(args) }, args)?,
         "BMSK" | "UBMSK" => binary(Op::Bmsk { wrap: Wrap(args.has("W")) }, args)?,
@@ -129,9 +109,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             let op = Op::Flo { sign: sign(args), sh: ShiftAmount(args.has("SH")) };
             let mut inst = Inst::new(op);
             args.dst(&mut inst)?;
-            if args.pred_dst().is_some_and(|pred| !pred.is_true()) {
-                return Err("its predicate is not known".into());
-            }
+            args.no_pred_dst("its predicate is not known")?;
             args.srcs::<1>(&mut inst)?;
             inst
         }
@@ -162,9 +140,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             ];
             let mode = args.pick(&modes).ok_or("its mode is not known")?;
             let mut inst = Inst::new(Op::Shfl { mode });
-            if let Some(pred) = args.pred_dst() {
-                inst.pdst[0] = pred;
-            }
+            args.only_pred_dst(&mut inst);
             args.dst(&mut inst)?;
             args.srcs::<3>(&mut inst)?;
             inst
@@ -175,9 +151,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             args.has("U32");
             let mode = mode.ok_or("its mode is not known")?;
             let mut inst = Inst::new(Op::Match { mode, wide }).srcs([Src::RZ, EVERY_LANE]);
-            if let Some(pred) = args.pred_dst() {
-                inst.pdst[0] = pred;
-            }
+            args.only_pred_dst(&mut inst);
             args.dst(&mut inst)?;
             args.srcs::<1>(&mut inst)?;
             inst
@@ -230,6 +204,22 @@ pub(super) fn ternary(op: Op, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     Ok(inst)
 }
 
+/// Two sources and the predicate that chooses between them or is combined with their comparison.
+pub(super) fn chosen(op: Op, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    let mut inst = binary(op, args)?;
+    inst.psrc[0] = args.pred_src();
+    Ok(inst)
+}
+
+/// A comparison: predicates of two sources, combined with another.
+pub(super) fn setp(op: Op, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    let mut inst = Inst::new(op);
+    args.pred_dsts(&mut inst);
+    args.srcs::<2>(&mut inst)?;
+    inst.psrc[0] = args.pred_src();
+    Ok(inst)
+}
+
 /// Whether an instruction whose last operand chooses between minimum (true) and maximum is a maximum.
 pub(super) fn is_max(args: &mut Args<'_>) -> Result<bool, Refusal> {
     match args.maybe_pred_src() {
@@ -257,12 +247,10 @@ fn iadd3(args: &mut Args<'_>) -> Result<Inst, Refusal> {
         for place in 0..2 {
             inst.psrc[place] = args.maybe_pred_src().unwrap_or(PredSrc::FALSE);
         }
+    } else if inst.pdst == [Pred::PT; 2] {
+        inst.op = Op::Iadd3 { x };
     } else {
         inst.psrc[..2].fill(PredSrc::FALSE);
-        if inst.pdst == [Pred::PT; 2] {
-            inst.op = Op::Iadd3 { x };
-            inst.psrc = [PredSrc::TRUE; 3];
-        }
     }
     Ok(inst)
 }
@@ -333,9 +321,7 @@ fn lea(args: &mut Args<'_>) -> Result<Inst, Refusal> {
 fn lop3(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     args.has("LUT");
     let mut inst = Inst::new(Op::Nop {});
-    if let Some(pred) = args.pred_dst() {
-        inst.pdst[0] = pred;
-    }
+    args.only_pred_dst(&mut inst);
     args.dst(&mut inst)?;
     args.srcs::<3>(&mut inst)?;
     inst.op = Op::Lop3 { lut: Lut(args.integer()? as u8) };
@@ -379,19 +365,17 @@ fn shf(args: &mut Args<'_>) -> Result<Inst, Refusal> {
 }
 
 /// A vote of the active lanes: the lanes in a register, or a predicate.
-pub(super) fn vote(args: &mut Args<'_>, members: Src) -> Result<Inst, Refusal> {
+pub(super) fn vote(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     let modes = [("ALL", VoteMode::All), ("ANY", VoteMode::Any), ("EQ", VoteMode::Uni)];
     let mode = args.pick(&modes).ok_or("its mode is not known")?;
-    let mut inst = Inst::new(Op::Nop {}).srcs([members]);
+    let mut inst = Inst::new(Op::Nop {}).srcs([EVERY_LANE]);
     if !args
         .peek()
         .is_some_and(|operand| matches!(operand.value, Value::Predicate(_) | Value::UniformPredicate(_)))
     {
         args.dst(&mut inst)?;
     }
-    if let Some(pred) = args.pred_dst() {
-        inst.pdst[0] = pred;
-    }
+    args.only_pred_dst(&mut inst);
     inst.psrc[0] = args.maybe_pred_src().ok_or("the predicate is missing")?;
     let lanes = inst.dst != Reg::RZ || !inst.udst.is_zero();
     inst.op = match (lanes, mode) {

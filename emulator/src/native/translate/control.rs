@@ -1,14 +1,9 @@
 //! Branches, calls, convergence, barriers and instructions without effect.
 
-use super::args::Args;
+use super::args::{Args, EVERY_LANE};
 use super::code::{Code, Refusal};
 use sass::{Instruction, Operand as Theirs, Value};
-use trace_format::isa::{
-    BarMode, Clear, Convergence, Inst, Op, Pc, Pred, PredSrc, Reg, Scope, SpecialReg, Src,
-};
-
-/// All lanes of a warp.
-const EVERY_LANE: Src = Src::imm(u32::MAX);
+use trace_format::isa::{BarMode, Clear, Convergence, Inst, Op, Pc, Pred, Reg, Scope, SpecialReg, Src};
 
 /// Translates an instruction of this file; none if it is another.
 pub(super) fn translate(
@@ -113,7 +108,7 @@ pub(super) fn translate(
                 return Err("only zero and special registers of 32 bits are known of it".into());
             }
         }
-        "VOTE" | "VOTEU" => super::arithmetic::vote(args, EVERY_LANE)?,
+        "VOTE" | "VOTEU" => super::arithmetic::vote(args)?,
         _ => return Ok(None),
     };
     Ok(Some(inst))
@@ -254,6 +249,5 @@ fn special(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     let sr = SpecialReg::ALL.iter().find(|sr| trace_format::isa::Modifier::suffix(*sr).trim() == name);
     let sr = sr.copied().ok_or_else(|| format!("the special register {name} is not known"))?;
     inst.op = Op::S2r { sr };
-    inst.psrc = [PredSrc::TRUE; 3];
     Ok(inst)
 }

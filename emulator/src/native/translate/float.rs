@@ -1,7 +1,7 @@
 //! Floating-point arithmetic, conversions and matrices.
 
 use super::args::Args;
-use super::arithmetic::{COMBINATIONS, binary, is_max, ternary, unary};
+use super::arithmetic::{COMBINATIONS, binary, chosen, is_max, setp, ternary, unary};
 use super::code::Refusal;
 use sass::{Instruction, RZ, Value};
 use trace_format::isa::{
@@ -75,9 +75,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
         }
         "FSEL" | "UFSEL" => {
             let ftz = Ftz(args.has("FTZ"));
-            let mut inst = binary(Op::Fsel { ftz }, args)?;
-            inst.psrc[0] = args.pred_src();
-            inst
+            chosen(Op::Fsel { ftz }, args)?
         }
         "FMNMX" => {
             let (ftz, nan) = (Ftz(args.has("FTZ")), NanProp(args.has("NAN")));
@@ -96,9 +94,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
         "FSET" | "UFSET" => {
             let bf = BoolFloat(args.has("BF"));
             let (cmp, bop, ftz) = comparison(args)?;
-            let mut inst = binary(Op::Fset { cmp, ftz, bop, bf }, args)?;
-            inst.psrc[0] = args.pred_src();
-            inst
+            chosen(Op::Fset { cmp, ftz, bop, bf }, args)?
         }
         "FCHK" => {
             args.has("DIVIDE");
@@ -207,14 +203,6 @@ fn comparison(args: &mut Args<'_>) -> Result<(FCmp, trace_format::isa::BoolOp, F
     let cmp = args.pick(&COMPARISONS).ok_or("its comparison is not known")?;
     let bop = args.pick(&COMBINATIONS).ok_or("its combination is not known")?;
     Ok((cmp, bop, ftz))
-}
-
-fn setp(op: Op, args: &mut Args<'_>) -> Result<Inst, Refusal> {
-    let mut inst = Inst::new(op);
-    args.pred_dsts(&mut inst);
-    args.srcs::<2>(&mut inst)?;
-    inst.psrc[0] = args.pred_src();
-    Ok(inst)
 }
 
 /// A multiply-add of halves with zeros, by which a constant is moved.

@@ -140,9 +140,7 @@ fn address(inst: &mut Inst, args: &mut Args<'_>, form: Form) -> Result<(), Refus
 fn load(op: Op, args: &mut Args<'_>, form: Form) -> Result<Inst, Refusal> {
     let mut inst = Inst::new(op);
     // A predicate that some loads write: whether the line is there.
-    if args.pred_dst().is_some_and(|pred| !pred.is_true()) {
-        return Err("its predicate is not known".into());
-    }
+    args.no_pred_dst("its predicate is not known")?;
     args.dst(&mut inst)?;
     address(&mut inst, args, form)?;
     if args.maybe_pred_src().is_some_and(|pred| pred != trace_format::isa::PredSrc::TRUE) {
@@ -228,9 +226,7 @@ fn atomic(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
         args.has("32");
     }
     let (op, ty) = operation(args)?;
-    if args.pred_dst().is_some_and(|pred| !pred.is_true()) {
-        return Err("its predicate is not known".into());
-    }
+    args.no_pred_dst("its predicate is not known")?;
     args.dst(&mut inst)?;
     if word.mnemonic == "ATOMS" {
         inst.op = Op::Atoms { op, ty, scale: scale(word)? };
@@ -275,11 +271,7 @@ fn texture(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     };
     let mut inst = Inst::new(Op::Nop {});
     args.dst(&mut inst)?;
-    if let Some(pred) = args.pred_dst()
-        && !pred.is_true()
-    {
-        return Err("its predicate is not known".into());
-    }
+    args.no_pred_dst("its predicate is not known")?;
     inst.src[0] = args.src()?;
     // What does not fit into two registers.
     let geometries = [

@@ -30,8 +30,6 @@ pub struct Translated {
     pub traps: Vec<(Pc, String)>,
     /// 32-bit registers that the instructions name (the highest + 1).
     pub registers: u16,
-    /// First instruction of each function that is called, with its name.
-    pub functions: Vec<(Pc, String)>,
     /// Uniform registers that the instructions name (the highest + 1).
     pub uniform_registers: u8,
 }
@@ -53,7 +51,6 @@ pub fn translate(function: &Function<'_>, file: &str) -> Translated {
         lines: Vec::with_capacity(length),
         traps: Vec::new(),
         registers: 0,
-        functions: Vec::new(),
         uniform_registers: 0,
     };
     for (at, word) in code.words.iter().enumerate() {
@@ -77,12 +74,6 @@ pub fn translate(function: &Function<'_>, file: &str) -> Translated {
         out.registers = registers.fold(out.registers, u16::max);
         let uniform = inst.dst_uniforms().chain(inst.src_uniforms()).map(|reg| reg.0 + 1);
         out.uniform_registers = uniform.fold(out.uniform_registers, u8::max);
-        if let Some((_, name)) =
-            function.parts.iter().find(|(start, _)| *start == (at * INSTRUCTION_BYTES) as u64)
-            && at > 0
-        {
-            out.functions.push((Pc(at as u32), name.clone()));
-        }
         out.insts.push(inst);
         out.lines.push(SourceLine { code: Position { file: 1, line }, source: Position::default() });
     }
@@ -91,7 +82,7 @@ pub fn translate(function: &Function<'_>, file: &str) -> Translated {
 
 /// The instruction at a place of the code.
 fn instruction(code: &Code<'_>, at: usize, word: &Instruction) -> Result<Inst, Refusal> {
-    let mut args = Args::of(word)?;
+    let mut args = Args::of(word);
     let inst = match control::translate(code, at, word, &mut args)? {
         Some(inst) => Some(inst),
         None => match memory::translate(word, &mut args)? {

@@ -75,18 +75,23 @@ pub(super) fn idp(e: Execution<'_>, dot: Dot, a: Sign, b: Sign) {
     put(warp, inst, &int::dot(dot, a, b, &rows.0, &rows.1, &rows.2), exec);
 }
 
+/// The lesser or the greater of two rows.
+#[inline(always)]
+fn min_max(sign: Sign, max: Max, a: &Row, b: &Row) -> Row {
+    match (sign, max.0) {
+        (Sign::S32, false) => int::map2(a, b, |x, y| (x as i32).min(y as i32) as u32),
+        (Sign::S32, true) => int::map2(a, b, |x, y| (x as i32).max(y as i32) as u32),
+        (Sign::U32, false) => int::map2(a, b, u32::min),
+        (Sign::U32, true) => int::map2(a, b, u32::max),
+    }
+}
+
 #[inline(always)]
 pub(super) fn imnmx(e: Execution<'_>, sign: Sign, max: Max) {
     let Execution { inst, warp, exec } = e;
     let [s0, s1, _] = inst.src;
     let (a, b) = (int_src(warp, s0), int_src(warp, s1));
-    let r = match (sign, max.0) {
-        (Sign::S32, false) => int::map2(&a, &b, |x, y| (x as i32).min(y as i32) as u32),
-        (Sign::S32, true) => int::map2(&a, &b, |x, y| (x as i32).max(y as i32) as u32),
-        (Sign::U32, false) => int::map2(&a, &b, u32::min),
-        (Sign::U32, true) => int::map2(&a, &b, u32::max),
-    };
-    put(warp, inst, &r, exec);
+    put(warp, inst, &min_max(sign, max, &a, &b), exec);
 }
 
 #[inline(always)]
@@ -242,44 +247,33 @@ pub(super) fn imad_hi_pair(e: Execution<'_>, sign: Sign) {
     put(warp, inst, &high, exec);
 }
 
-/// The lesser or the greater of two words.
+/// The row, with 0 in place of what is negative if `relu`.
 #[inline(always)]
-fn choose(sign: Sign, max: Max, x: u32, y: u32) -> u32 {
-    match (sign, max.0) {
-        (Sign::S32, false) => (x as i32).min(y as i32) as u32,
-        (Sign::S32, true) => (x as i32).max(y as i32) as u32,
-        (Sign::U32, false) => x.min(y),
-        (Sign::U32, true) => x.max(y),
-    }
-}
-
-#[inline(always)]
-fn not_negative(relu: bool, x: u32) -> u32 {
-    if relu { (x as i32).max(0) as u32 } else { x }
+fn not_negative(relu: bool, row: Row) -> Row {
+    if relu { int::map1(&row, |x| (x as i32).max(0) as u32) } else { row }
 }
 
 #[inline(always)]
 pub(super) fn vimnmx_relu(e: Execution<'_>, sign: Sign, max: Max) {
     let Execution { inst, warp, exec } = e;
     let (a, b) = (int_src(warp, inst.src[0]), int_src(warp, inst.src[1]));
-    put(warp, inst, &int::map2(&a, &b, |x, y| not_negative(true, choose(sign, max, x, y))), exec);
+    put(warp, inst, &not_negative(true, min_max(sign, max, &a, &b)), exec);
 }
 
 #[inline(always)]
 pub(super) fn viaddmnmx(e: Execution<'_>, sign: Sign, max: Max, relu: Relu) {
     let Execution { inst, warp, exec } = e;
     let [a, b, c] = inst.src.map(|s| int_src(warp, s));
-    let r = int::map3(&a, &b, &c, |x, y, z| not_negative(relu.0, choose(sign, max, x.wrapping_add(y), z)));
-    put(warp, inst, &r, exec);
+    let sum = int::map2(&a, &b, u32::wrapping_add);
+    put(warp, inst, &not_negative(relu.0, min_max(sign, max, &sum, &c)), exec);
 }
 
 #[inline(always)]
 pub(super) fn vimnmx3(e: Execution<'_>, sign: Sign, max: Max, relu: Relu) {
     let Execution { inst, warp, exec } = e;
     let [a, b, c] = inst.src.map(|s| int_src(warp, s));
-    let r =
-        int::map3(&a, &b, &c, |x, y, z| not_negative(relu.0, choose(sign, max, choose(sign, max, x, y), z)));
-    put(warp, inst, &r, exec);
+    let two = min_max(sign, max, &a, &b);
+    put(warp, inst, &not_negative(relu.0, min_max(sign, max, &two, &c)), exec);
 }
 
 /// A source of 64 bits in a lane, negated if it says so.

@@ -240,7 +240,7 @@ fn control<V: GlobalView, S: BlockSink>(
     let next = at + 1;
     let paths = &mut warp.paths;
     let mask = paths.current().mask;
-    let exec = inst.acting(&warp.regs, exec);
+    let exec = warp.regs.acting(inst, exec);
     if exec == 0 {
         paths.goto(next);
         return Ok(());

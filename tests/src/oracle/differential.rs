@@ -226,7 +226,8 @@ fn third(case: &Case, module: &Module, data: &Data, assembler: &Assembler) -> Re
     // What ptxas refuses, such as more registers than there are, says nothing about machine code.
     let Ok(code) = assembler.unfused(&case.ptx, folder.path()) else { return Ok(()) };
     let geometry = Geometry { grid: case.grid, block: case.block };
-    let actual = guarded(|| native::run(code, geometry, &data.buffers(), &data.scalars, 20_000_000))??;
+    let actual =
+        guarded(|| native::run(code, geometry, &data.buffers(), &data.scalars, 20_000_000))?.map_err(fail)?;
     check(case, &expected, &actual).map_err(|failure| fail(format!("{}: {failure}", assembler.target)))
 }
 

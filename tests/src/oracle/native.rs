@@ -1,6 +1,5 @@
 //! The third road: ptxas makes machine code of a kernel, which the emulator runs.
 
-use super::differential::Failure;
 use super::emulated::execute;
 use emulator::device::{DeviceModule, Shape};
 use emulator::exec::Options;
@@ -68,12 +67,11 @@ pub fn run(
     buffers: &[&Vec<u8>],
     scalars: &[Vec<u8>],
     max_instructions: u64,
-) -> Result<Vec<Vec<u8>>, Failure> {
-    let refuse = |what: String| Failure::Native(what);
-    let module = NativeModule::parse(image, "random.cubin").map_err(|error| refuse(error.to_string()))?;
+) -> Result<Vec<Vec<u8>>, String> {
+    let module = NativeModule::parse(image, "random.cubin").map_err(|error| error.to_string())?;
     let mut memory = GlobalMemory::new();
-    let mut device = DeviceModule::load(Arc::new(module), &mut memory, Vec::new())
-        .map_err(|error| refuse(error.to_string()))?;
+    let mut device =
+        DeviceModule::load(Arc::new(module), &mut memory, Vec::new()).map_err(|error| error.to_string())?;
     let ids: Vec<AllocationId> =
         buffers.iter().map(|bytes| memory.allocate("buffer", (*bytes).clone())).collect();
     let mut params: Vec<u8> = ids.iter().flat_map(|id| memory.allocation(*id).base.to_le_bytes()).collect();
@@ -82,11 +80,10 @@ pub fn run(
         params.extend(scalar);
     }
     let lowered = device.kernel("kernel", &LowerOptions::default());
-    let lowered = lowered.ok_or_else(|| refuse("there is no kernel".into()))?;
-    let lowered = lowered.map_err(|error| refuse(error.to_string()))?;
+    let lowered = lowered.ok_or("there is no kernel")?;
+    let lowered = lowered.map_err(|error| error.to_string())?;
     let shape = Shape { geometry: &geometry, dynamic_shared_bytes: 0, sms: 1 };
-    let banks =
-        device.banks(&memory, &lowered, &shape, &params).map_err(|error| refuse(error.to_string()))?;
+    let banks = device.banks(&memory, &lowered, &shape, &params).map_err(|error| error.to_string())?;
     let launch = emulator::exec::Launch {
         kernel: &lowered.kernel,
         geometry,
@@ -95,6 +92,6 @@ pub fn run(
         index: 0,
     };
     let options = Options { threads: 1, max_instructions, ..Options::default() };
-    execute(&mut memory, &launch, &options, &mut Unrecorded).map_err(|fault| refuse(fault.to_string()))?;
+    execute(&mut memory, &launch, &options, &mut Unrecorded).map_err(|fault| fault.to_string())?;
     Ok(ids[1..].iter().map(|id| memory.allocation(*id).bytes.to_vec()).collect())
 }

@@ -138,7 +138,9 @@ fn rows() -> &'static HashMap<&'static str, Op> {
     ROWS.get_or_init(|| {
         let mut rows = HashMap::new();
         Op::samples(|op| {
-            rows.entry(op.info().mnemonic).or_insert(op);
+            if op.number() < Op::FIRST_OF_MACHINE_CODE {
+                rows.entry(op.info().mnemonic).or_insert(op);
+            }
         });
         rows
     })

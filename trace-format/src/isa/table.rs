@@ -301,6 +301,9 @@ pub fn table_hash() -> u64 {
 }
 
 impl Op {
+    /// Number of the first row that only machine code of NVIDIA has: no other code is made of these rows.
+    pub const FIRST_OF_MACHINE_CODE: u16 = 91;
+
     /// Whether the opcode is a barrier with a reduction; its result is available when all threads have
     /// arrived.
     #[must_use]

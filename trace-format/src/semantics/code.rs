@@ -4,9 +4,7 @@
 //! four that swallow writes to RZ; the uniform registers, whose lanes all hold the same word; one row per distinct
 //! immediate or constant-bank word; finally two for the addresses of texture and surface accesses.
 
-use super::operands::read_pred;
 use super::row::{Geometry, Row};
-use super::warp::Warp;
 use crate::isa::{
     Inst, Kind, MachineKernel, MemData, MemOp, MemWidth, Op, Operand, Pc, PredSrc, Reg, UniformReg, space,
 };
@@ -126,17 +124,6 @@ pub struct ExecInst {
 }
 
 impl ExecInst {
-    /// The lanes, of those in which the guard of a branch or exit holds, that jump or end: of machine code, those in which its
-    /// own predicate is true as well, which is PT elsewhere.
-    #[must_use]
-    #[inline]
-    pub fn acting(&self, warp: &Warp, exec: u32) -> u32 {
-        match self.kind {
-            Kind::Branch | Kind::Exit => exec & read_pred(warp, self.psrc[0]),
-            _ => exec,
-        }
-    }
-
     /// Bytes accessed per lane, 0 for all but memory instructions.
     #[must_use]
     #[inline]

@@ -1,10 +1,10 @@
 //! Register state of one warp: rows of 32 words, predicate masks, and the indices that special registers
 //! return.
 
-use super::code::Code;
+use super::code::{Code, ExecInst};
 use super::row::{Geometry, Row};
 use super::{FULL_MASK, WARP_SIZE};
-use crate::isa::Pred;
+use crate::isa::{Kind, Pred};
 
 /// Predicates of a new warp: all false but PT.
 const NO_PREDICATES: [u32; Pred::ALL] = {
@@ -107,6 +107,20 @@ impl Warp {
     #[inline]
     pub fn preds(&self) -> &[u32; 8] {
         self.preds.first_chunk().unwrap_or(&[0; 8])
+    }
+
+    /// The lanes, of those in which the guard of a branch or exit holds, that jump or end: of machine code, those in which its
+    /// own predicate is true as well, which is PT elsewhere.
+    #[must_use]
+    #[inline]
+    pub fn acting(&self, inst: &ExecInst, exec: u32) -> u32 {
+        match inst.kind {
+            Kind::Branch | Kind::Exit => {
+                let lanes = self.pred(inst.psrc[0].index);
+                exec & if inst.psrc[0].not { !lanes } else { lanes }
+            }
+            _ => exec,
+        }
     }
 
     /// Row of the low words of the last texture or surface addresses; the high words are in the next one.

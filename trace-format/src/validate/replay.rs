@@ -142,7 +142,7 @@ impl Lanes {
     fn leave(&mut self, kernel: &MachineKernel, cursor: &WarpCursor, step: Step) {
         let inst = cursor.code().inst(step.pc);
         let onward = step.active & self.alive;
-        let exec = inst.acting(cursor.warp(), step.exec);
+        let exec = cursor.warp().acting(inst, step.exec);
         if inst.kind.ends_block() || onward != self.together.0 {
             self.scatter();
         }

@@ -4,7 +4,7 @@
 use super::Combiner;
 use crate::lower::fold::SHL;
 use crate::lower::vir::{Inst, InstId, Src, VOp, VReg, Val};
-use trace_format::isa::{Extended, Op, Scale, ShiftBy, Sign};
+use trace_format::isa::{Extended, Kind, Op, Scale, ShiftBy, Sign};
 
 /// Largest offset that a memory instruction carries.
 const OFFSET_LIMIT: i64 = 1 << 23;
@@ -185,9 +185,9 @@ impl Combiner<'_> {
         true
     }
 
-    /// The factor on the address of an instruction whose opcode has one.
+    /// The factor on the address of a load or store whose opcode has one.
     fn scale(inst: &Inst) -> Option<Scale> {
-        let op = inst.machine()?;
+        let op = inst.machine().filter(|op| matches!(op.info().kind, Kind::Load(_) | Kind::Store(_)))?;
         op.with(Scale::X1)?;
         op.info().memory.map(|memory| memory.scale())
     }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use trace_format::container::format::{PREAMBLE_BYTES, RECORD_HEAD_BYTES, RecordRef};
 use trace_format::container::{Contents, Header, LaunchRecord};
 use trace_format::isa::*;
 use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, execute};
@@ -315,7 +316,10 @@ fn what_is_wrong_is_named_with_exit_code_1_and_2_for_the_command_line() {
     std::fs::create_dir(path.join("folder")).expect("a folder");
     std::fs::write(path.join("mine.toml"), "base = \"gtx480\"\n[l1]\nwayz = 1\n").expect("a file");
     let without_values = Header { contents: Contents::Addresses, ..Header::default() };
-    std::fs::write(path.join("head.wtrace"), &whole[..whole.len().min(68)]).expect("a file");
+    // The preamble and the record of the header, whose length depends on its numbers.
+    let header = RecordRef::at(&whole, PREAMBLE_BYTES as u64).expect("a header");
+    let head = PREAMBLE_BYTES + RECORD_HEAD_BYTES + header.payload.len();
+    std::fs::write(path.join("head.wtrace"), &whole[..head]).expect("a file");
     record_as(&path.join("paths.wtrace"), &WriterOptions::default().with_header(without_values));
     let trace = "increment.wtrace";
     let cases: &[(&[&str], &[&str])] = &[

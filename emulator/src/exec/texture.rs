@@ -18,10 +18,10 @@ use crate::sampling::surface::{self, SurfaceAccess};
 use crate::texture::{ChannelKind, Object, ObjectTable, Resource, Sampler, Texture};
 use crate::view::access::{Modify, Refusal};
 use crate::view::global::GlobalView;
-use trace_format::isa::space::NO_ADDRESS;
+use trace_format::isa::space::{NO_ADDRESS, Space};
 use trace_format::isa::{
-    Op, SurfFormat, TexGeometry, TexOffset, TexQuery, TexResult, TexSampler, tex_split_place, tex_word_place,
-    tex_words,
+    Kind, Op, SurfFormat, TexGeometry, TexOffset, TexQuery, TexResult, TexSampler, tex_split_place,
+    tex_word_place, tex_words,
 };
 use trace_format::semantics::{ExecInst, Row, Warp};
 
@@ -47,8 +47,8 @@ pub(super) fn access<V: GlobalView, S: BlockSink>(
     let objects = &*worker.executable.objects;
     let mut at: Addresses = [NO_ADDRESS; 32];
     let view = &mut worker.memory;
-    let outcome = match request.inst.op {
-        Op::Tex { .. } | Op::TexSplit { .. } => fetch(view, objects, rows, &warp.regs, request, &mut at),
+    let outcome = match request.inst.kind {
+        Kind::Load(Space::Texture) => fetch(view, objects, rows, &warp.regs, request, &mut at),
         _ => surface(view, objects, rows, &warp.regs, request, &mut at),
     };
     match outcome {

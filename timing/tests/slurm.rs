@@ -1,10 +1,13 @@
-//! `timing sweep --slurm` on a real Slurm: munged, slurmctld and slurmd of this machine, started for the test. The daemons
-//! come from Debian's packages slurmctld, slurmd, slurm-client and munge, and need root.
+//! `timing sweep --slurm` on a real Slurm: munged, slurmctld and slurmd of this machine, started for the test, and for
+//! accounting slurmdbd with a MariaDB. The daemons come from Debian's packages slurmctld, slurmd, slurm-client, munge,
+//! slurmdbd, mariadb-server-core and mariadb-client-core, and need root.
 
 mod common;
 
 use common::{Item, Launch, text};
-use std::net::TcpListener;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -18,31 +21,46 @@ struct Cluster {
     folder: PathBuf,
     controller: Child,
     node: Child,
+    /// What accounting needs: the database and its daemon.
+    accounting: Vec<Child>,
 }
 
 impl Cluster {
     /// Starts the daemons; none if they are not installed or may not run.
     fn start(folder: &Path) -> Option<Cluster> {
-        let found = |program: &str| {
+        Cluster::available(&[]).then(|| Cluster::begin(folder, false))
+    }
+
+    /// The same with accounting in a database.
+    fn start_with_accounting(folder: &Path) -> Option<Cluster> {
+        let programs =
+            ["slurmdbd", "mariadbd", "mariadb-install-db", "my_print_defaults", "sacctmgr", "sacct"];
+        Cluster::available(&programs).then(|| Cluster::begin(folder, true))
+    }
+
+    fn available(more: &[&str]) -> bool {
+        let found = |program: &&str| {
             let find = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
             find.is_ok_and(|output| output.status.success())
         };
         let root = Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n");
-        if !root || !["munged", "slurmctld", "slurmd", "sbatch", "squeue"].into_iter().all(found) {
-            return None;
-        }
+        root && ["munged", "slurmctld", "slurmd", "sbatch", "squeue"].iter().chain(more).all(found)
+    }
+
+    fn begin(folder: &Path, accounted: bool) -> Cluster {
         for name in ["state", "spool", "log"] {
             std::fs::create_dir_all(folder.join(name)).expect("made");
         }
-        configure(folder);
         let munged = Command::new("munged").args(munge_options(folder)).output().expect("munged starts");
         assert!(munged.status.success(), "munged: {}", text(&munged));
+        configure(folder);
+        let accounting = if accounted { account(folder) } else { Vec::new() };
         let controller = daemon(folder, "slurmctld", &["-D"]);
         let node = daemon(folder, "slurmd", &["-D", "-N", "node"]);
-        let cluster = Cluster { folder: folder.to_owned(), controller, node };
+        let cluster = Cluster { folder: folder.to_owned(), controller, node, accounting };
         cluster
             .wait("the node is idle", || text(&cluster.slurm("sinfo", &["-h", "-o", "%t"])).contains("idle"));
-        Some(cluster)
+        cluster
     }
 
     /// Runs a command of Slurm, or this project's, on the cluster.
@@ -54,10 +72,7 @@ impl Cluster {
 
     /// Waits until something holds; a watchdog ends the test if it never does.
     fn wait(&self, what: &str, holds: impl Fn() -> bool) {
-        let _watchdog = Watchdog::over(what);
-        while !holds() {
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        until(what, holds);
     }
 
     /// Kills the node's daemon and its jobs, and starts it again.
@@ -79,7 +94,8 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        for child in [&mut self.node, &mut self.controller] {
+        let accounting = self.accounting.iter_mut().rev();
+        for child in [&mut self.node, &mut self.controller].into_iter().chain(accounting) {
             // The test has its own result.
             let _ = child.kill();
             let _ = child.wait();
@@ -87,6 +103,72 @@ impl Drop for Cluster {
         let pid = std::fs::read_to_string(self.folder.join("munged.pid")).unwrap_or_default();
         let _ = Command::new("kill").arg(pid.trim()).output();
     }
+}
+
+/// Waits until something holds; a watchdog ends the test if it never does.
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let _watchdog = Watchdog::over(what);
+    while !holds() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("an address").port()
+}
+
+/// Starts a database and slurmdbd, and has the configuration of the cluster name it.
+fn account(folder: &Path) -> Vec<Child> {
+    let (database_port, port) = (free_port(), free_port());
+    let at = folder.display();
+    let data = folder.join("database");
+    let mut install = Command::new("mariadb-install-db");
+    install.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
+    let made = install.args(["--user=root", "--skip-test-db"]).output().expect("starts");
+    assert!(made.status.success(), "mariadb-install-db: {}", text(&made));
+    let first = "CREATE USER 'slurm'@'%' IDENTIFIED BY 'slurm';\nGRANT ALL ON *.* TO 'slurm'@'%';\n";
+    std::fs::write(folder.join("first.sql"), first).expect("written");
+    let database = daemon(
+        folder,
+        "mariadbd",
+        &[
+            "--no-defaults",
+            "--user=root",
+            "--bind-address=127.0.0.1",
+            "--skip-name-resolve",
+            &format!("--datadir={}", data.display()),
+            &format!("--socket={at}/database.sock"),
+            &format!("--port={database_port}"),
+            &format!("--init-file={at}/first.sql"),
+        ],
+    );
+    let connects = |port| TcpStream::connect(("127.0.0.1", port)).is_ok();
+    until("the database answers", || connects(database_port));
+    let host = host();
+    let configuration = format!(
+        "AuthType=auth/munge\nAuthInfo=socket={at}/munge.sock\nDbdHost={host}\nDbdAddr=127.0.0.1\nDbdPort={port}\n\
+         SlurmUser=root\nPidFile={at}/slurmdbd.pid\nLogFile={at}/log/slurmdbd\n\
+         StorageType=accounting_storage/mysql\nStorageHost=127.0.0.1\nStoragePort={database_port}\n\
+         StorageUser=slurm\nStoragePass=slurm\nStorageLoc=accounts\n"
+    );
+    let file = folder.join("slurmdbd.conf");
+    std::fs::write(&file, configuration).expect("written");
+    // slurmdbd refuses a file that others may read.
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("set");
+    let accounts = format!(
+        "AccountingStorageType=accounting_storage/slurmdbd\nAccountingStorageHost=127.0.0.1\n\
+         AccountingStoragePort={port}\nAccountingStoragePass={at}/munge.sock\nJobAcctGatherType=jobacct_gather/none\n"
+    );
+    let mut slurm = std::fs::OpenOptions::new().append(true).open(folder.join("slurm.conf")).expect("opened");
+    slurm.write_all(accounts.as_bytes()).expect("written");
+    let slurmdbd = daemon(folder, "slurmdbd", &["-D"]);
+    until("slurmdbd answers", || connects(port));
+    let mut add = Command::new("sacctmgr");
+    add.args(["--immediate", "add", "cluster", "test"]).env("SLURM_CONF", folder.join("slurm.conf"));
+    let added = add.output().expect("sacctmgr starts");
+    assert!(added.status.success(), "sacctmgr: {}", text(&added));
+    vec![database, slurmdbd]
 }
 
 fn munge_options(folder: &Path) -> Vec<String> {
@@ -112,12 +194,14 @@ fn daemon(folder: &Path, program: &str, arguments: &[&str]) -> Child {
     command.spawn().unwrap_or_else(|why| panic!("{program}: {why}"))
 }
 
+fn host() -> String {
+    let host = Command::new("hostname").arg("-s").output().expect("hostname starts").stdout;
+    String::from_utf8_lossy(&host).trim().to_owned()
+}
+
 /// A cluster of one node with more cores than the machine has, so that jobs run side by side.
 fn configure(folder: &Path) {
-    let ports = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    let [controller, node] = ports.map(|port| port.local_addr().expect("an address").port());
-    let host = Command::new("hostname").arg("-s").output().expect("hostname starts").stdout;
-    let host = String::from_utf8_lossy(&host).trim().to_owned();
+    let (controller, node, host) = (free_port(), free_port(), host());
     let at = folder.display();
     let configuration = format!(
         "ClusterName=test\nSlurmctldHost={host}(127.0.0.1)\nSlurmUser=root\nSlurmdUser=root\n\
@@ -234,4 +318,46 @@ fn nothing_is_lost_on_a_cluster_that_fails() {
 
 fn cluster_conf(at: &Path) -> PathBuf {
     at.join("slurm/slurm.conf")
+}
+
+/// Where the controller no longer knows how jobs ended, accounting does.
+#[test]
+fn accounting_says_how_jobs_ended() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = folder.path();
+    let Some(cluster) = Cluster::start_with_accounting(&at.join("slurm")) else {
+        return skipped(Tool::Slurmdbd, "no slurmdbd and mariadbd beside Slurm, or no root to run them");
+    };
+    let launch = Item::Launch(Launch { kernel: 0, stream: 0, blocks: 2, threads: 32 });
+    common::record(&at.join("a.wtrace"), &[common::mixed("mixed")], &[launch]);
+    // A controller that has forgotten every job.
+    let forgetful = at.join("bin");
+    std::fs::create_dir(&forgetful).expect("made");
+    let scontrol = forgetful.join("scontrol");
+    std::fs::write(
+        &scontrol,
+        "#!/bin/sh\necho 'slurm_load_jobs error: Invalid job id specified' >&2\nexit 1\n",
+    )
+    .expect("written");
+    std::fs::set_permissions(&scontrol, std::fs::Permissions::from_mode(0o755)).expect("set");
+    let path = format!("{}:{}", forgetful.display(), std::env::var("PATH").unwrap_or_default());
+    let out = at.join("out");
+    let shown = out.display().to_string();
+    let slurm = "partition=main,runs_per_job=10,poll_seconds=1,retries=2";
+    let mut command = Command::new(TIMING);
+    command.args(sweep(at, &["-o", &shown, "--slurm", slurm]));
+    command.env("SLURM_CONF", cluster_conf(at)).env("PATH", path);
+    let mut cancelled = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("timing starts");
+    cluster.wait("the first results", || results(&out) > 20);
+    cluster.slurm("scancel", &["--user=root"]);
+    let end = end_of(&mut cancelled, "the cancelled sweep");
+    let said = std::io::read_to_string(cancelled.stderr.take().expect("its messages")).expect("text");
+    assert_eq!(end.code(), Some(1), "{said}");
+    assert!(said.contains("CANCELLED") && results(&out) < RUNS, "{said}");
+    let last = command.output().expect("timing starts");
+    assert!(last.status.success(), "{}", text(&last));
+    assert_eq!(results(&out), RUNS);
+    let accounts =
+        text(&cluster.slurm("sacct", &["--noheader", "--parsable2", "--allocations", "--format=State"]));
+    assert!(accounts.contains("COMPLETED") && accounts.contains("CANCELLED"), "{accounts}");
 }

@@ -29,6 +29,8 @@ pub enum Tool {
     Chromium,
     /// Slurm: slurmctld, slurmd, their commands and munged, and root to run them.
     Slurm,
+    /// Accounting for Slurm: slurmdbd and MariaDB.
+    Slurmdbd,
     /// PyCUDA, which no script installs.
     PyCuda,
     /// Something that the system forbids, such as mounting or fixing addresses.
@@ -37,8 +39,16 @@ pub enum Tool {
 
 impl Tool {
     /// Every tool.
-    pub const ALL: [Tool; 7] =
-        [Tool::Compiler, Tool::Nvcc, Tool::Python, Tool::Chromium, Tool::Slurm, Tool::PyCuda, Tool::System];
+    pub const ALL: [Tool; 8] = [
+        Tool::Compiler,
+        Tool::Nvcc,
+        Tool::Python,
+        Tool::Chromium,
+        Tool::Slurm,
+        Tool::Slurmdbd,
+        Tool::PyCuda,
+        Tool::System,
+    ];
 
     /// Its name in [`REQUIRE`].
     #[must_use]
@@ -49,6 +59,7 @@ impl Tool {
             Tool::Python => "python",
             Tool::Chromium => "chromium",
             Tool::Slurm => "slurm",
+            Tool::Slurmdbd => "slurmdbd",
             Tool::PyCuda => "pycuda",
             Tool::System => "system",
         }

@@ -1,21 +1,23 @@
 #!/usr/bin/env bash
 # Tries the aarch64 wheel of the Python package on another computer: qemu runs Debian's Python for aarch64, which imports
-# the package, opens a trace and replays it; with a `timing` of this computer the figures must be the same.
+# the package, opens a trace and replays it, and the wheel's commands, which record and replay a workload; with the commands
+# of this computer in a folder the figures and the recorded values must be the same.
 #
-#   try-wheel-aarch64.sh WHEEL TRACE [TIMING]      after python-wheel.sh --target aarch64-unknown-linux-gnu dist
+#   try-wheel-aarch64.sh WHEEL TRACE [FOLDER]      after python-wheel.sh --target aarch64-unknown-linux-gnu dist
 #
 # Needs a Debian system with apt-get, dpkg and qemu-user. Python and NumPy for aarch64 are downloaded into a folder of the
 # cache and unpacked there; nothing of the system is changed.
 set -euo pipefail
 
 usage() {
-    sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 [ $# -ge 2 ] && [ $# -le 3 ] || usage
 wheel=$(realpath "$1")
 trace=$(realpath "$2")
-timing=${3:-}
+here=${3:+$(realpath "$3")}
+workload=$(realpath "$(dirname "$0")/../../tests/workloads/textbook/reduction/reduction.ptx")
 for tool in qemu-aarch64 apt-get dpkg python3; do
     command -v "$tool" >/dev/null || {
         echo "$tool is missing; on Debian: apt-get install qemu-user" >&2
@@ -71,18 +73,46 @@ echo "== the package on aarch64"
 PYTHONPATH=$folder/package:$root/usr/lib/python3/dist-packages \
     qemu-aarch64 -L "$root" -E "LD_LIBRARY_PATH=$libraries" "$root/usr/bin/python3" "$folder/try.py" "$trace" |
     tee "$folder/said"
-if [ -n "$timing" ]; then
-    echo "== the same replay here"
-    "$timing" replay "$trace" --tech bow --json "$folder/here.json" >/dev/null
-    python3 - "$folder" <<'PYTHON'
+commands=$folder/package/warplab/bin
+arm() {
+    qemu-aarch64 -L "$root" "$commands/$1" "${@:2}" || {
+        echo "try-wheel-aarch64.sh: failed: $*" >&2
+        exit 1
+    }
+}
+# Wheels hold no modes for zipfile.
+chmod +x "$commands"/{emu,timing,trace}
+echo "== the commands on aarch64"
+arm emu --version
+arm emu record "$workload" -o "$folder/there.wtrace" >/dev/null
+arm trace verify "$folder/there.wtrace"
+arm timing replay "$folder/there.wtrace" --tech bow --json "$folder/there.json" >/dev/null
+[ -n "$here" ] || exit 0
+echo "== the same here"
+"$here/emu" record "$workload" -o "$folder/here.wtrace" >/dev/null
+dump() { "$here/trace" dump "$1" --block 0 --warp 0; }
+cmp <(dump "$folder/there.wtrace") <(dump "$folder/here.wtrace")
+"$here/trace" verify "$folder/there.wtrace"
+"$here/timing" replay "$folder/here.wtrace" --tech bow --json "$folder/recorded.json" >/dev/null
+"$here/timing" replay "$trace" --tech bow --json "$folder/here.json" >/dev/null
+python3 - "$folder" <<'PYTHON'
 import json
 import pathlib
 import sys
 
 folder = pathlib.Path(sys.argv[1])
-there = json.loads((folder / "said").read_text().splitlines()[-1])
-here = json.loads((folder / "here.json").read_text())["traces"][0]
-different = {key: (value, here[key]) for key, value in there.items() if here[key] != value}
-sys.exit(f"figures differ: {different}" if different else print("the figures are the same"))
+
+
+def first(name):
+    return json.loads((folder / name).read_text())["traces"][0]
+
+
+python = json.loads((folder / "said").read_text().splitlines()[-1])
+pairs = [("Python", python, first("here.json")), ("timing", first("there.json"), first("recorded.json"))]
+for what, there, here in pairs:
+    keys = python.keys()
+    different = {key: (there[key], here[key]) for key in keys if here[key] != there[key]}
+    if different:
+        sys.exit(f"{what}: figures differ: {different}")
+print("the figures are the same")
 PYTHON
-fi

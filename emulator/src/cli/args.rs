@@ -283,6 +283,10 @@ pub(super) struct Disasm {
     /// Show the lines of PTX, and of CUDA if it has been compiled with -lineinfo, that instructions come from.
     #[arg(long = "ptx")]
     pub ptx_lines: bool,
+    /// In place of a listing, check the control bits of machine code: an instruction that may issue before one that it
+    /// depends on is printed, and the exit code is 1.
+    #[arg(long = "check-control")]
+    pub check_control: bool,
     /// How kernels are compiled.
     #[command(flatten)]
     pub code: Code,

@@ -21,6 +21,11 @@ pub(super) fn disasm(args: &Disasm) -> Result<(), CliError> {
     {
         return machine_code::list(args);
     }
+    if args.check_control {
+        return Err(CliError::Usage(
+            "PTX has no control bits\n  help: `emu disasm app.cubin --check-control` checks those of machine code; --code sass chooses it".into(),
+        ));
+    }
     let module = LoadedModule::read(&args.ptx)?;
     let names: Vec<&str> = match &args.kernel {
         None => module.kernels(),

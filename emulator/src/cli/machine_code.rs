@@ -1,11 +1,12 @@
 //! `emu disasm` of NVIDIA's machine code: the kernels of the cubins in a file, with control bits, and with `--ptx` the lines of
-//! PTX and CUDA that instructions come from.
+//! PTX and CUDA that instructions come from. With `--check-control` their control bits are checked in place of the listing.
 //!
 //! The libraries of NVIDIA's toolkit are refused, since their licence forbids to disassemble them.
 
 use super::args::Disasm;
 use super::error::CliError;
 use crate::fatbin::{self, FileKind, Image, ImageKind};
+use crate::native::hazards;
 use crate::session::SessionError;
 use sass::cubin::{Cubin, Function};
 use sass::lines::{Lines, Origin};
@@ -52,7 +53,7 @@ pub(super) fn list(args: &Disasm) -> Result<(), CliError> {
     }
     let mut out = std::io::stdout().lock();
     let mut names = Vec::new();
-    let mut listed = 0;
+    let (mut listed, mut hazards) = (0, 0);
     // Code for other targets does not keep that for known ones from being listed.
     let mut refused = Vec::new();
     for image in cubins {
@@ -69,10 +70,14 @@ pub(super) fn list(args: &Disasm) -> Result<(), CliError> {
             if args.kernel.as_ref().is_some_and(|kernel| *kernel != function.name) {
                 continue;
             }
-            if listed > 0 {
+            if listed > 0 && !args.check_control {
                 writeln!(out)?;
             }
-            write_function(&mut out, &cubin, function, &lines, &shown)?;
+            if args.check_control {
+                hazards += check_function(&mut out, &cubin, function, &shown)?;
+            } else {
+                write_function(&mut out, &cubin, function, &lines, &shown)?;
+            }
             listed += 1;
         }
     }
@@ -91,7 +96,45 @@ pub(super) fn list(args: &Disasm) -> Result<(), CliError> {
         )));
     }
     out.flush()?;
-    Ok(())
+    match hazards {
+        0 => Ok(()),
+        hazards => Err(CliError::Usage(format!(
+            "{shown}: {hazards} places in which an instruction may issue before one that it depends on"
+        ))),
+    }
+}
+
+/// Checks the control bits of a function, and prints what is wrong with them; the number of hazards.
+fn check_function(
+    out: &mut impl Write,
+    cubin: &Cubin<'_>,
+    function: &Function<'_>,
+    file: &str,
+) -> Result<usize, CliError> {
+    refuse_closed(function, file)?;
+    let checked = hazards::check(function, cubin.target);
+    let name = warplab_host::symbols::both(&function.name);
+    let kind = if function.is_kernel { "kernel" } else { "function" };
+    let unknown = match checked.unknown {
+        0 => String::new(),
+        unknown => format!(", {unknown} of them left out, since what they access is not known"),
+    };
+    writeln!(
+        out,
+        "{kind} {name}: {} instructions{unknown}, {} hazards",
+        checked.instructions,
+        checked.hazards.len()
+    )?;
+    let words: Vec<_> = function.instructions().map(Result::ok).collect();
+    for hazard in &checked.hazards {
+        writeln!(out, "  {hazard}")?;
+        for pc in [hazard.producer, hazard.consumer] {
+            if let Some(Some(word)) = words.get(pc.index()) {
+                writeln!(out, "    {:#06x} {}  {word}", word.address, word.control)?;
+            }
+        }
+    }
+    Ok(checked.hazards.len())
 }
 
 /// The line tables of a cubin; without them a note says how to get them.
@@ -123,6 +166,16 @@ fn origin_text(lines: &Lines, origin: Origin<'_>) -> String {
     text
 }
 
+fn refuse_closed(function: &Function<'_>, file: &str) -> Result<(), CliError> {
+    if fatbin::closed_kernel(&function.name).is_some() {
+        return Err(CliError::Usage(format!(
+            "{file}: kernel {} is of a library of NVIDIA, whose licence forbids to disassemble it",
+            function.name
+        )));
+    }
+    Ok(())
+}
+
 /// Writes the listing of a function.
 fn write_function(
     out: &mut impl Write,
@@ -131,12 +184,7 @@ fn write_function(
     lines: &Lines,
     file: &str,
 ) -> Result<(), CliError> {
-    if fatbin::closed_kernel(&function.name).is_some() {
-        return Err(CliError::Usage(format!(
-            "{file}: kernel {} is of a library of NVIDIA, whose licence forbids to disassemble it",
-            function.name
-        )));
-    }
+    refuse_closed(function, file)?;
     let kind = if function.is_kernel { "kernel" } else { "function" };
     writeln!(out, "{kind} {}", warplab_host::symbols::both(&function.name))?;
     writeln!(out, "  {}, {} instructions, {} registers", cubin.target, function.len(), function.registers)?;

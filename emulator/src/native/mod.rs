@@ -6,6 +6,7 @@
 
 pub mod banks;
 mod error;
+pub mod hazards;
 pub mod module;
 pub mod translate;
 

@@ -364,7 +364,8 @@ impl Flow {
     }
 
     /// Successors in which a call enters its callee and a return goes to every place that called it.
-    fn call_graph_successors(&self, kernel: &MachineKernel) -> Vec<Vec<BlockId>> {
+    #[must_use]
+    pub fn call_graph_successors(&self, kernel: &MachineKernel) -> Vec<Vec<BlockId>> {
         let mut succs = self.succs.clone();
         let mut return_sites: BTreeMap<BlockId, Vec<BlockId>> = BTreeMap::new();
         let entries: Vec<BlockId> = kernel.entries.iter().map(|(_, pc)| self.block_of(*pc)).collect();

@@ -82,18 +82,19 @@ arm() {
 }
 # Wheels hold no modes for zipfile.
 chmod +x "$commands"/{emu,timing,trace}
+mkdir "$folder/there" "$folder/here"
 echo "== the commands on aarch64"
 arm emu --version
-arm emu record "$workload" -o "$folder/there.wtrace" >/dev/null
-arm trace verify "$folder/there.wtrace"
-arm timing replay "$folder/there.wtrace" --tech bow --json "$folder/there.json" >/dev/null
+arm emu record "$workload" -o "$folder/there/t.wtrace" >/dev/null
+arm trace verify "$folder/there/t.wtrace"
+arm timing replay "$folder/there/t.wtrace" --tech bow --json "$folder/there.json" >/dev/null
 [ -n "$here" ] || exit 0
 echo "== the same here"
-"$here/emu" record "$workload" -o "$folder/here.wtrace" >/dev/null
-dump() { "$here/trace" dump "$1" --block 0 --warp 0; }
-cmp <(dump "$folder/there.wtrace") <(dump "$folder/here.wtrace")
-"$here/trace" verify "$folder/there.wtrace"
-"$here/timing" replay "$folder/here.wtrace" --tech bow --json "$folder/recorded.json" >/dev/null
+"$here/emu" record "$workload" -o "$folder/here/t.wtrace" >/dev/null
+dump() (cd "$folder/$1" && "$here/trace" dump t.wtrace --block 0 --warp 0)
+cmp <(dump there) <(dump here)
+"$here/trace" verify "$folder/there/t.wtrace"
+"$here/timing" replay "$folder/here/t.wtrace" --tech bow --json "$folder/recorded.json" >/dev/null
 "$here/timing" replay "$trace" --tech bow --json "$folder/here.json" >/dev/null
 python3 - "$folder" <<'PYTHON'
 import json

@@ -17,7 +17,9 @@ use crate::record::BlockSink;
 use crate::view::global::GlobalView;
 use sass::INSTRUCTION_BYTES;
 use trace_format::isa::{BarMode, Convergence, Kind, Lanes, Op, Pc, SpecialReg};
-use trace_format::semantics::{ExecInst, Row, VectorLevel, Warp, execute};
+#[cfg(target_arch = "x86_64")]
+use trace_format::semantics::VectorLevel;
+use trace_format::semantics::{ExecInst, Row, Warp, execute};
 
 /// Runs the warp until no path can run or it has executed about `limit` instructions in total.
 pub(crate) fn run<V: GlobalView, S: BlockSink>(

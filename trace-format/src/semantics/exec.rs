@@ -4,6 +4,7 @@
 use super::WARP_SIZE;
 use super::code::{Code, ExecInst};
 use super::execution::Execution;
+#[cfg(target_arch = "x86_64")]
 use super::level::VectorLevel;
 use super::operands::read_pred;
 use super::rows::perform;

@@ -9,7 +9,7 @@ use std::io;
 pub(super) const JUMP_BYTES: usize = 14;
 /// Bytes of a jump.
 #[cfg(not(target_arch = "x86_64"))]
-pub const JUMP_BYTES: usize = 16;
+pub(super) const JUMP_BYTES: usize = 16;
 
 /// Bytes of a jump in memory.
 pub(super) type Jump = [u8; JUMP_BYTES];

@@ -193,6 +193,42 @@ fn loops_that_lanes_leave_at_different_times_are_not_unrolled_if_loads_wait_for_
 }
 
 #[test]
+fn loops_over_literals_are_evaluated() {
+    let body = "mov.f32 %f0, 0f00000000;\nmov.u32 %r0, 0;\nL:\nadd.f32 %f0, %f0, 0f3F800000;\n\
+                fma.rn.f32 %f0, %f0, 0f3F800000, 0f3E800000;\nadd.u32 %r0, %r0, 1;\n\
+                setp.ne.u32 %p, %r0, 64;\n@%p bra L;\nst.global.f32 [%d0], %f0;\nret;\n}\n";
+    let text = format!(
+        ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry kernel(.param .u64 to)\n{{\n\
+         .reg .u64 %d0; .reg .u32 %r0; .reg .f32 %f0; .reg .pred %p;\n\
+         ld.param.u64 %d0, [to]; cvta.to.global.u64 %d0, %d0;\n{body}"
+    );
+    let lowered = lower(&text, 255);
+    let left = lowered.kernel.insts.iter().filter(|inst| matches!(inst.op.mnemonic(), "FADD" | "FFMA"));
+    assert_eq!(left.count(), 0);
+    assert_eq!(run(&lowered, &[vec![0; 1]], &[], 1, 1).pop().unwrap()[0], 80.0f32.to_bits());
+}
+
+#[test]
+fn loops_with_many_fetches_are_not_unrolled() {
+    let fetches = |number: usize| {
+        let fetch = "tex.2d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d1, {%r1, %r0}]; add.u32 %r1, %r1, 1; and.b32 %r1, %r1, %r2; add.f32 %f0, %f0, %f1;\n";
+        let text = format!(
+            ".version 7.0\n.target sm_75\n.address_size 64\n\
+             .visible .entry kernel(.param .u64 to, .param .u64 texture, .param .u32 count)\n{{\n\
+             .reg .u64 %d<2>; .reg .u32 %r<3>; .reg .f32 %f<5>; .reg .pred %p;\n\
+             ld.param.u64 %d0, [to]; ld.param.u64 %d1, [texture]; ld.param.u32 %r2, [count];\n\
+             cvta.to.global.u64 %d0, %d0; mov.u32 %r1, %tid.x; mov.u32 %r0, 0; mov.f32 %f0, 0f00000000;\nL:\n\
+             {}add.u32 %r0, %r0, 1; setp.lt.u32 %p, %r0, %r2;\n@%p bra L;\nst.global.f32 [%d0], %f0;\nret;\n}}\n",
+            fetch.repeat(number)
+        );
+        let code = lower(&text, 255).kernel.insts;
+        code.iter().filter(|inst| inst.op.mnemonic().starts_with("TEX")).count()
+    };
+    // Four, two and one iterations of one fetch; four in one iteration.
+    assert_eq!((fetches(1), fetches(4)), (7, 4));
+}
+
+#[test]
 fn sums_in_shared_memory_are_loops_with_compare_and_swap() {
     use trace_format::isa::{AtomOp, Op};
     for (ty, reg, bytes, one) in [

@@ -18,10 +18,14 @@ const MAX_COST: usize = 46;
 /// What it may cost otherwise.
 const MAX_COST_WITHOUT_LOADS: usize = 18;
 
+/// What it may cost if it fetches from textures, and what a fetch costs more than another instruction: two fetches
+/// leave room for some eighty instructions, three for hardly any.
+const MAX_COST_WITH_FETCHES: usize = 240;
+const FETCH_COST: usize = 75;
+
 /// Unrolls the loop if it is small enough.
 pub(super) fn unroll(f: &mut Func, b: Blk, mut c: Counted, outside: &mut Outside) -> bool {
-    let loads = f.block(b).insts.iter().any(|&id| matches!(f.inst(id).op.kind(), Kind::Load(_)));
-    if c.cost(f, b) > if loads { MAX_COST } else { MAX_COST_WITHOUT_LOADS } {
+    if exceeds_budget(f, b, &c) {
         return false;
     }
     let out = close_exit(f, b, c.exit, outside);
@@ -30,6 +34,23 @@ pub(super) fn unroll(f: &mut Func, b: Blk, mut c: Counted, outside: &mut Outside
     }
     f.block_mut(b).nounroll = true;
     true
+}
+
+/// Whether the body costs more than ptxas unrolls.
+fn exceeds_budget(f: &Func, b: Blk, c: &Counted) -> bool {
+    let loads = || {
+        f.block(b).insts.iter().filter_map(|&id| match f.inst(id).op.kind() {
+            Kind::Load(space) => Some(space),
+            _ => None,
+        })
+    };
+    let fetches = loads().filter(|&space| space == Space::Texture).count();
+    let most = match fetches {
+        0 if loads().next().is_none() => MAX_COST_WITHOUT_LOADS,
+        0 => MAX_COST,
+        _ => MAX_COST_WITH_FETCHES,
+    };
+    c.cost(f, b) + FETCH_COST * fetches > most
 }
 
 /// Whether an iteration has to wait for the one before, as far as ptxas sees it: its loads for stores to the same

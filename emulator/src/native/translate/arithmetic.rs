@@ -306,13 +306,15 @@ fn lea(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     inst.op = match (high, sx32) {
         (false, _) if x.0 => return Err("a carry into the lower word is not known".into()),
         (false, _) => Op::Lea { shift },
+        (true, true) if inst.pdst[0] != Pred::PT => Op::LeaHiSx32Carry { shift, x },
+        (true, false) if inst.pdst[0] != Pred::PT => Op::LeaHiCarry { shift, x },
         (true, true) => Op::LeaHiSx32 { shift, x },
         (true, false) => Op::LeaHi { shift, x },
     };
-    if (high && inst.pdst != [Pred::PT; 2]) || inst.pdst[1] != Pred::PT {
-        return Err("its carry out is not known".into());
+    if inst.pdst[1] != Pred::PT {
+        return Err("its second carry out is not known".into());
     }
-    if !high && inst.pdst[0] != Pred::PT && inst.src.iter().any(|src| src.neg) {
+    if inst.pdst[0] != Pred::PT && inst.src.iter().any(|src| src.neg) {
         return Err("the carry of a negated term is not known".into());
     }
     Ok(inst)
@@ -320,14 +322,18 @@ fn lea(args: &mut Args<'_>) -> Result<Inst, Refusal> {
 
 fn lop3(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     args.has("LUT");
+    let and = args.has("PAND");
     let mut inst = Inst::new(Op::Nop {});
     args.only_pred_dst(&mut inst);
     args.dst(&mut inst)?;
     args.srcs::<3>(&mut inst)?;
-    inst.op = Op::Lop3 { lut: Lut(args.integer()? as u8) };
-    // The predicate is whether the result has ones, or else this one.
-    if args.maybe_pred_src().is_some_and(|pred| pred != PredSrc::FALSE) && inst.pdst[0] != Pred::PT {
-        return Err("the predicate that its own is combined with is not known".into());
+    let lut = Lut(args.integer()? as u8);
+    inst.op = Op::Lop3 { lut };
+    // The predicate is whether the result has ones, combined with this one.
+    let with = args.maybe_pred_src().unwrap_or(if and { PredSrc::TRUE } else { PredSrc::FALSE });
+    if inst.pdst[0] != Pred::PT && with != (if and { PredSrc::TRUE } else { PredSrc::FALSE }) {
+        inst.op = Op::Lop3With { lut, bop: if and { BoolOp::And } else { BoolOp::Or } };
+        inst.psrc[0] = with;
     }
     Ok(inst)
 }

@@ -4,7 +4,7 @@ use super::args::{Args, EVERY_LANE};
 use super::code::Refusal;
 use sass::{Instruction, Operand as Theirs, Value};
 use trace_format::isa::{
-    Accumulate, BoolOp, Extended, High, ICmp, Inst, Lut, MatchMode, Max, NanProp, Op, Operand, Pred, PredSrc,
+    Accumulate, BoolOp, Dot, Extended, High, ICmp, Inst, Lut, MatchMode, Max, NanProp, Op, Operand, Pred, PredSrc,
     PrmtMode, ReduxOp, ReduxTy, Reg, Relu, ShflMode, ShiftAmount, ShiftBy, Sign, Src, VoteMode, Wide, Wrap,
 };
 
@@ -113,6 +113,19 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             args.srcs::<1>(&mut inst)?;
             inst
         }
+        "IDP" => {
+            let dot = if args.has("4A") {
+                Dot::Bytes
+            } else if args.has("2A") {
+                let halves = [("HI", Dot::HalvesHigh), ("LO", Dot::HalvesLow)];
+                args.pick(&halves).ok_or("its half is not known")?
+            } else {
+                return Err("its kind is not known".into());
+            };
+            let types = [("U8", Sign::U32), ("S8", Sign::S32), ("U16", Sign::U32), ("S16", Sign::S32)];
+            let [a, b] = args.all(&types)[..] else { return Err("its types are not known".into()) };
+            ternary(Op::Idp { dot, a, b }, args)?
+        }
         "VABSDIFF" => ternary(Op::Vabsdiff { sign: sign(args) }, args)?,
         "VABSDIFF4" => {
             let (sign, acc) = (sign(args), Accumulate(args.has("ACC")));
@@ -178,7 +191,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
     Ok(Some(inst))
 }
 
-fn sign(args: &mut Args<'_>) -> Sign {
+pub(super) fn sign(args: &mut Args<'_>) -> Sign {
     args.has("S32");
     if args.has("U32") { Sign::U32 } else { Sign::S32 }
 }
@@ -276,7 +289,10 @@ fn imad(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     if (wide || high) && negated_addend {
         return Err("a negated addend of 64 bits is not known".into());
     }
-    if let Some(pred) = carry_out {
+    if let Some(pred) = carry_out.filter(|pred| !pred.is_true()) {
+        if !wide {
+            return Err("its carry out is not known".into());
+        }
         inst.pdst[0] = pred;
     }
     if x {

@@ -36,9 +36,9 @@ pub(super) struct Aside {
 
 /// Registers of an aside that hold values only within it. The code of the function has others; these stand for the ones
 /// behind its last.
-pub(super) const TEMPORARIES: u8 = 246;
+pub(super) const TEMPORARIES: u8 = 244;
 /// How many there are.
-pub(super) const TEMPORARY_COUNT: u8 = 6;
+pub(super) const TEMPORARY_COUNT: u8 = 8;
 
 /// A temporary register.
 pub(super) const fn temporary(number: u8) -> Reg {

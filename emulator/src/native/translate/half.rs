@@ -86,8 +86,9 @@ fn arithmetic(word: &Instruction, ty: HalfTy, args: &mut Args<'_>) -> Result<Ins
         _ if is_zero(inst.src[0]) && is_zero(inst.src[1]) && matches!(inst.src[2].operand, Operand::Imm(_)) => {
             // Zero times zero and a literal: the move of a constant, whatever the literal would be as a number.
             let literal = inst.src[2];
-            inst.src = [literal, Src::RZ, Src::RZ];
-            return Ok(Inst { op: Op::Mov {}, ..inst });
+            let mut moved = Inst::new(Op::Mov {}).srcs([literal]);
+            (moved.dst, moved.udst) = (inst.dst, inst.udst);
+            return Ok(moved);
         }
         _ if plain => Op::Hfma2 { ty, ftz, sat, relu },
         _ => Op::Hfma2Parts { ty, ftz, sat, relu, a, b, c },

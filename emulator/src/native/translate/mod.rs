@@ -15,7 +15,7 @@ mod half;
 mod memory;
 
 use args::Args;
-use code::{Aside, Code, Place, Refusal, TEMPORARIES, TEMPORARY_COUNT};
+use code::{Aside, Code, Place, Refusal, TEMPORARIES};
 use sass::cubin::{Function, IndirectBranch};
 use sass::{INSTRUCTION_BYTES, Instruction, PT};
 use trace_format::isa::{Inst, Language, Op, Pc, Position, Pred, PredSrc, SourceFile, SourceLine};
@@ -80,9 +80,9 @@ pub fn translate(function: &Function<'_>, branches: &[IndirectBranch], file: &st
             Err(why) => out.trap(at, why, line),
         }
     }
-    let first = out.registers.next_multiple_of(2);
+    let first = out.registers.next_multiple_of(4);
     for (at, mut aside) in asides {
-        if first + u16::from(TEMPORARY_COUNT) > u16::from(TEMPORARIES) {
+        if first > u16::from(TEMPORARIES) {
             let why = "it needs registers of its own, and the function has no more";
             out.traps.push((Pc(at), format!("the instruction at {:#x} ({why})", u64::from(at) * 16)));
             out.insts[at as usize] = Inst::new(Op::Bpt {});

@@ -4,8 +4,9 @@ use super::args::{Args, EVERY_LANE};
 use super::code::Refusal;
 use sass::{Instruction, Operand as Theirs, Value};
 use trace_format::isa::{
-    Accumulate, BoolOp, Dot, Extended, High, ICmp, Inst, Lut, MatchMode, Max, NanProp, Op, Operand, Pred, PredSrc,
-    PrmtMode, ReduxOp, ReduxTy, Reg, Relu, ShflMode, ShiftAmount, ShiftBy, Sign, Src, VoteMode, Wide, Wrap,
+    Accumulate, BoolOp, Dot, Extended, High, ICmp, Inst, Lut, MatchMode, Max, NanProp, Op, Operand, Pred,
+    PredSrc, PrmtMode, ReduxOp, ReduxTy, Reg, Relu, ShflMode, ShiftAmount, ShiftBy, Sign, Src, VoteMode,
+    Wide, Wrap,
 };
 
 /// Comparisons of integers.

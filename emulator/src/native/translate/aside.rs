@@ -6,8 +6,8 @@ use super::code::{Aside, Code, Place, Refusal, temporary};
 use super::memory::{self, WIDTHS};
 use sass::{INSTRUCTION_BYTES, Instruction, PT, Value};
 use trace_format::isa::{
-    BoolOp, Extended, High, ICmp, Inst, Lut, Max, MemOrder, MemWidth, Op, Pred, PredSrc, ReadOnly, Reg, Scale, Sign, Src,
-    UniformReg, Wide, Wrap,
+    BoolOp, Extended, High, ICmp, Inst, Lut, Max, MemOrder, MemWidth, Op, Pred, PredSrc, ReadOnly, Reg,
+    Scale, Sign, Src, UniformReg, Wide, Wrap,
 };
 
 /// Translates an instruction of this file; none if it is another.
@@ -19,7 +19,9 @@ pub(super) fn translate(
     match word.mnemonic {
         "BRX" | "BRXU" => branch(code, word, args).map(Some),
         "LEA" | "ULEA" if word.has("X") && !word.has("HI") => lea(args).map(Some),
-        "IMAD" if word.has("HI") && (word.has("X") || answers_second(word)) => high_with_carry(args).map(Some),
+        "IMAD" if word.has("HI") && (word.has("X") || answers_second(word)) => {
+            high_with_carry(args).map(Some)
+        }
         "SGXT" if word.has("W") => wrapped_extension(args).map(Some),
         "PLOP3" if word.operands.iter().any(|operand| operand.suffix == "SIGN") => signs(args).map(Some),
         "LDGSTS" => copy(word, args).map(Some),
@@ -189,7 +191,8 @@ fn copy(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
         return Err("a guard and zeros are not known of it".into());
     }
     let registers = || (0..width.regs()).map(|n| data.nth(n));
-    let mut insts: Vec<Inst> = registers().map(|reg| Inst { dst: reg, ..Inst::new(Op::Mov {}).srcs([Src::RZ]) }).collect();
+    let mut insts: Vec<Inst> =
+        registers().map(|reg| Inst { dst: reg, ..Inst::new(Op::Mov {}).srcs([Src::RZ]) }).collect();
     let bytes = 4 * u32::from(width.regs());
     let zeros = temporary(6);
     if fills {

@@ -212,8 +212,10 @@ fn taker(code: &Code<'_>, barrier: usize) -> Option<usize> {
         words.clone().map_while(|word| word.as_ref().ok()).take_while(|word| !takes(word)).collect();
     let at = barrier + 1 + between.len();
     let Some(Ok(taker)) = code.words.get(at).filter(|_| between.len() < RESULT_WITHIN) else { return None };
-    let control =
-        ["BRA", "BSYNC", "BSSY", "BAR", "EXIT", "RET", "CALL", "BRX", "BRXU", "BREAK", "P2R", "R2P", "WARPSYNC"];
+    let control = [
+        "BRA", "BSYNC", "BSSY", "BAR", "EXIT", "RET", "CALL", "BRX", "BRXU", "BREAK", "P2R", "R2P",
+        "WARPSYNC",
+    ];
     let harmless = |word: &&Instruction| {
         let named = |operand: &Theirs| match operand.value {
             Value::Register(number) => {
@@ -238,9 +240,7 @@ fn taker(code: &Code<'_>, barrier: usize) -> Option<usize> {
 
 /// Whether the instruction at a place takes the result of a barrier before it.
 fn is_result(code: &Code<'_>, at: usize) -> bool {
-    let barrier = |place: &usize| {
-        matches!(code.words.get(*place), Some(Ok(word)) if word.mnemonic == "BAR" && word.has("RED"))
-    };
+    let barrier = |place: &usize| matches!(code.words.get(*place), Some(Ok(word)) if word.mnemonic == "BAR" && word.has("RED"));
     let before = (at.saturating_sub(RESULT_WITHIN)..at).rev().find(barrier);
     before.is_some_and(|barrier| taker(code, barrier) == Some(at))
 }

@@ -5,9 +5,7 @@ use super::arithmetic::{chosen, is_max, setp};
 use super::code::Refusal;
 use super::float::comparison;
 use sass::{Instruction, RZ, Value};
-use trace_format::isa::{
-    BoolFloat, Ftz, HalfTy, Halves, Inst, Max, NanProp, Op, Operand, Relu, Sat, Src,
-};
+use trace_format::isa::{BoolFloat, Ftz, HalfTy, Halves, Inst, Max, NanProp, Op, Operand, Relu, Sat, Src};
 
 /// Translates an instruction on halves.
 pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
@@ -83,7 +81,10 @@ fn arithmetic(word: &Instruction, ty: HalfTy, args: &mut Args<'_>) -> Result<Ins
         "HADD2" => Op::Hadd2Parts { ty, ftz, sat, a, b },
         "HMUL2" if plain && !inst.src.iter().any(|src| src.abs) => Op::Hmul2 { ty, ftz, sat },
         "HMUL2" => Op::Hmul2Parts { ty, ftz, sat, a, b },
-        _ if is_zero(inst.src[0]) && is_zero(inst.src[1]) && matches!(inst.src[2].operand, Operand::Imm(_)) => {
+        _ if is_zero(inst.src[0])
+            && is_zero(inst.src[1])
+            && matches!(inst.src[2].operand, Operand::Imm(_)) =>
+        {
             // Zero times zero and a literal: the move of a constant, whatever the literal would be as a number.
             let literal = inst.src[2];
             let mut moved = Inst::new(Op::Mov {}).srcs([literal]);

@@ -165,7 +165,9 @@ impl<'d> Writer<'d> {
     pub(super) fn amount(&mut self) -> String {
         match self.dice.below(4) {
             0 => self.r(),
-            1 if self.strict() => format!("{}", self.dice.pick(&[0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255])),
+            1 if self.strict() => {
+                format!("{}", self.dice.pick(&[0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255]))
+            }
             1 => format!(
                 "{}",
                 self.dice.pick(&[0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 4_294_967_295u64])

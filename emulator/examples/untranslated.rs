@@ -24,8 +24,9 @@ fn main() {
             }
         };
         for function in &cubin.functions {
-            let code = translate(function, "");
-            all += code.insts.len();
+            let branches = cubin.kernel_info(function).map(|info| info.indirect_branches).unwrap_or_default();
+            let code = translate(function, &branches, "");
+            all += function.len();
             kernels += 1;
             whole += usize::from(code.traps.is_empty());
             for (_, why) in &code.traps {

@@ -3,6 +3,7 @@
 
 Usage: derive.py NVDISASM ROWS TARGET=WORDS.txt    rows of a target, such as 75
        derive.py merge TABLE ROWS...               the table of all targets
+       derive.py add TABLE ROWS... [-- OPCODE...]  adds opcodes that the table lacks for a target; replaces those named
 
 A file of words holds one 128-bit instruction word a line, as 32 hexadecimal digits. For each value of the 12-bit opcode, the tool takes
 words with the most operands, flips every bit, and learns from nvdisasm's text which bits form which operand or modifier; fields of
@@ -877,6 +878,15 @@ CORRECTIONS = [
     # the second predicate of a packed minimum is only printed beside the first
     (None, r"^  op word by:84-86 \{ 0=P0 .* 6=P6 \}$", "  op P# P=84-86 unless:84-86"),
     (None, r"^  op word by:84-86 \{ 0=UP0 .* 6=UP6 \}$", "  op UP# UP=84-86 unless:84-86"),
+    # MERGE_C, whose third register is not printed right, is left unknown
+    ({"83e"}, r" by:78 \{ 0=R# 1=-.* \}$", ""),
+    # two offsets side by side, of which the first takes the sign of the second; the predicate is left out if true
+    ({"fae"}, r"^(  op \[R#.64.*) #=32-63s #0=32-63s ", r"\1 #=32-43s #0=32-43s "),
+    ({"fae"}, r"^  op P# P=87-89 bang:90$", "  op P# P=87-89 bang:90 unless:87-89"),
+    # registers whose sign is a predicate
+    ({"21f", "a1f", "c1f"}, r"^  op R# R=", "  op R#.SIGN R="),
+    # constants at small places leave open what their place is counted in
+    (None, r" c\[#\]_\[#\] #=54-58 #=40-53s ", " c[#]_[#] #=54-58 #=40-53s*4 "),
     # the only target that is counted in bytes
     ({"94e"}, r"^  op target .*$", "  op target #=24-81s"),
     ({"94e"}, r"^  one 28$", None),
@@ -908,13 +918,41 @@ def merge(output, paths):
             lines = [line for line in (corrected(key[0], line) for line in lines) if line is not None]
             lines = tuple("".join(lines).splitlines(keepends=True))
             joined[(key, lines)] += targets
+    write(output, joined)
+
+
+def write(output, joined):
+    """Writes rows, each with its targets, in the order of opcodes."""
     with open(output, "w") as out:
         out.write(HEADER)
         for (key, lines), targets in sorted(joined.items(), key=lambda r: (r[0][0][0], min(map(int, r[1])))):
             out.write(f"{','.join(sorted(targets, key=int))} {' '.join(key)}\n" + "".join(lines))
 
 
+def add(output, paths):
+    """Adds rows of opcodes that a table lacks for a target; opcodes after `--` are replaced."""
+    replaced = set(paths[paths.index("--") + 1 :]) if "--" in paths else set()
+    paths = paths[: paths.index("--")] if "--" in paths else paths
+    by_target = {}
+    for path in paths:
+        for key, lines, targets in read_rows(path):
+            lines = [line for line in (corrected(key[0], line) for line in lines) if line is not None]
+            for target in targets:
+                by_target[key[0], target] = (key, tuple("".join(lines).splitlines(keepends=True)))
+    for key, lines, targets in read_rows(output):
+        for target in targets:
+            if key[0] not in replaced or (key[0], target) not in by_target:
+                by_target[key[0], target] = (key, lines)
+    joined = collections.defaultdict(list)
+    for (_, target), row in by_target.items():
+        joined[row].append(target)
+    write(output, joined)
+
+
 def main():
+    if sys.argv[1] == "add":
+        add(sys.argv[2], sys.argv[3:])
+        return
     if sys.argv[1] == "merge":
         merge(sys.argv[2], sys.argv[3:])
         return

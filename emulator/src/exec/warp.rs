@@ -315,7 +315,7 @@ fn convergence(warp: &mut WarpState, at: u32, inst: &ExecInst, register: Converg
         _ => {}
     }
     paths.goto(at + 1);
-    if matches!(inst.op, Op::Break { .. }) {
+    if matches!(inst.op, Op::Break { .. } | Op::BreakIf { .. }) {
         paths.leave_convergence(register, exec);
     }
 }

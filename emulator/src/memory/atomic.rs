@@ -21,9 +21,18 @@ pub(crate) fn apply(op: AtomOp, ty: AtomTy, flush: bool, old: u128, b: u128, c: 
         AtomTy::Bf16x2 => u128::from(apply_halves::<half::bf16>(op, words.0, words.1)),
         AtomTy::B128 => match op {
             AtomOp::Exch => b,
-            AtomOp::Cas if old == b => c,
+            AtomOp::Cas | AtomOp::CasDone if old == b => c,
             _ => old,
         },
+    }
+}
+
+/// What an atomic gives back that found `old`, compared with `b` if it compares.
+#[must_use]
+pub(crate) fn result(op: AtomOp, old: u128, b: u128) -> u128 {
+    match op {
+        AtomOp::CasDone => u128::from(old == b),
+        _ => old,
     }
 }
 
@@ -93,8 +102,8 @@ fn apply_u32(op: AtomOp, signed: bool, old: u32, b: u32, c: u32) -> u32 {
         AtomOp::Or => old | b,
         AtomOp::Xor => old ^ b,
         AtomOp::Exch => b,
-        AtomOp::Cas if old == b => c,
-        AtomOp::Cas => old,
+        AtomOp::Cas | AtomOp::CasDone if old == b => c,
+        AtomOp::Cas | AtomOp::CasDone => old,
     }
 }
 
@@ -113,8 +122,8 @@ fn apply_u64(op: AtomOp, signed: bool, old: u64, b: u64, c: u64) -> u64 {
         AtomOp::Or => old | b,
         AtomOp::Xor => old ^ b,
         AtomOp::Exch => b,
-        AtomOp::Cas if old == b => c,
-        AtomOp::Cas => old,
+        AtomOp::Cas | AtomOp::CasDone if old == b => c,
+        AtomOp::Cas | AtomOp::CasDone => old,
     }
 }
 

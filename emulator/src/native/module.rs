@@ -232,7 +232,7 @@ impl NativeModule {
         // The trace holds this name: the same program gives the same trace wherever it lies.
         let file =
             Path::new(&self.name).file_name().map_or(self.name.as_str().into(), OsStr::to_string_lossy);
-        let code = translate(function, &file);
+        let code = translate(function, &info.indirect_branches, &file);
         let params = info.parameters.iter().enumerate().map(|(number, parameter)| Param {
             name: format!("param_{number}"),
             offset: parameter.offset,

@@ -53,7 +53,7 @@ pub(crate) fn modify_in_place(
     modify_bytes(&mut a.bytes, (address - a.base) as usize, l, m, true)
 }
 
-/// Modifies one lane's location and returns what it held; lanes outside of the bytes have no effect.
+/// Modifies one lane's location and returns what the operation gives back; lanes outside of the bytes have no effect.
 pub(crate) fn modify_bytes<B: BytesMut + ?Sized>(
     bytes: &mut B,
     at: usize,
@@ -64,7 +64,7 @@ pub(crate) fn modify_bytes<B: BytesMut + ?Sized>(
     let words = usize::from(m.ty.regs());
     let wide = |r: &[&Row; 4]| (0..words).fold(0, |v, i| v | u128::from(r[i].0[l]) << (32 * i));
     let apply = |old| atomic::apply(m.op, m.ty, flush, old, wide(&m.b), wide(&m.c));
-    match m.ty.bytes() {
+    let old = match m.ty.bytes() {
         2 => {
             let old = u128::from(u16::from_le_bytes(bytes.word(at)));
             bytes.put(at, (apply(old) as u16).to_le_bytes());
@@ -85,7 +85,8 @@ pub(crate) fn modify_bytes<B: BytesMut + ?Sized>(
             bytes.put(at, apply(old).to_le_bytes());
             old
         }
-    }
+    };
+    atomic::result(m.op, old, wide(&m.b))
 }
 
 /// Puts a value into the lane's words of rows.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tests::coverage::forms;
-use tests::oracle::differential::{Case, Failure, Setup, attack, compare};
+use tests::oracle::differential::{Case, Failure, MachineCode, Refusal, Setup, attack, compare};
 use tests::oracle::generate::{Drawn, Kernel, shrink};
 use tests::oracle::native::Assembler;
 use tests::trying::{Span, keep, options};
@@ -24,7 +24,7 @@ const SHRINKING: Duration = Duration::from_secs(240);
     after_help = "Examples:\n  attack --minutes 60 --out failing\n  \
                   attack --seed 4711 --count 1 --no-shrink --out failing\n  attack failing/seed4711.ptx\n\n\
                   At the end it lists the forms of real programs (tests/data/forms.txt) that no kernel held.\n\n\
-                  The exit code is 1 if a kernel failed."
+                  The exit code is 1 if a kernel failed, or if no machine code could be compared where that was requested."
 )]
 struct Options {
     #[command(flatten)]
@@ -32,10 +32,11 @@ struct Options {
     /// Records each run into this folder as well, and checks the traces
     #[arg(long, value_name = "FOLDER")]
     traces: Option<PathBuf>,
-    /// Compares the machine code that ptxas makes for this target as well: `sm_75`, `sm_80`, `sm_86`
-    #[arg(long, value_name = "TARGET")]
+    /// Compares the machine code that ptxas makes for this target as well, and says which kernels ptxas refuses; kernels then
+    /// hold only instructions that the target has
+    #[arg(long, value_name = "TARGET", value_parser = ["sm_75", "sm_80", "sm_86"])]
     machine_code: Option<String>,
-    /// Writes failing kernels into this folder instead of printing them
+    /// Writes failing kernels into this folder instead of printing them, and those that ptxas refuses
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Ends after so many failures
@@ -73,7 +74,11 @@ fn replay(files: &[PathBuf], check: bool, assembler: Option<&Assembler>) -> Exit
                     traces: None,
                     assembler,
                 };
-                compare(&case, &setup).map_err(|failure| format!("inlining {inline_limit}: {failure}"))
+                match compare(&case, &setup) {
+                    Ok(MachineCode::Refused(why)) => Err(format!("ptxas refuses it: {}", why.reason)),
+                    Ok(_) => Ok(()),
+                    Err(failure) => Err(format!("inlining {inline_limit}: {failure}")),
+                }
             })
         });
         match result {
@@ -108,8 +113,40 @@ impl Options {
     }
 
     /// Writes a kernel to a file, if requested.
-    fn written(&self, seed: u64, text: &str) -> Option<PathBuf> {
-        self.out.as_ref().map(|folder| keep(folder, &format!("seed{seed}.ptx"), text))
+    fn written(&self, name: &str, text: &str) -> Option<PathBuf> {
+        self.out.as_ref().map(|folder| keep(folder, name, text))
+    }
+}
+
+/// How many kernels' machine code was compared, and why ptxas refused the others.
+#[derive(Default)]
+struct Assembled {
+    agreed: u64,
+    refused: u64,
+    /// Kernels by reason, with the line of one of them.
+    reasons: BTreeMap<String, (u64, String)>,
+}
+
+impl Assembled {
+    /// How many reasons are printed.
+    const REASONS: usize = 12;
+
+    fn refuse(&mut self, why: &Refusal) {
+        self.refused += 1;
+        self.reasons.entry(why.reason.clone()).or_insert_with(|| (0, why.line.clone())).0 += 1;
+    }
+
+    /// Prints the counts and the most frequent reasons.
+    fn print(&self, target: &str) {
+        println!("machine code for {target}: {} agreed, {} refused by ptxas", self.agreed, self.refused);
+        let mut reasons: Vec<_> = self.reasons.iter().collect();
+        reasons.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+        for (reason, (count, line)) in reasons.iter().take(Self::REASONS) {
+            println!("  {count} refused by ptxas: {reason} `{line}`");
+        }
+        if let Some(more) = reasons.len().checked_sub(Self::REASONS + 1) {
+            println!("  and {} more reasons", more + 1);
+        }
     }
 }
 
@@ -158,6 +195,7 @@ fn main() -> ExitCode {
     let (mut compared, mut failures) = (0u64, 0);
     let mut refused: BTreeMap<String, u64> = BTreeMap::new();
     let mut drawn = Drawn::default();
+    let mut assembled = Assembled::default();
     for seed in options.span.seeds() {
         if failures >= options.keep_going {
             break;
@@ -166,7 +204,20 @@ fn main() -> ExitCode {
             attack(seed, !options.no_check, options.traces.as_deref(), assembler.as_ref());
         compared += 1;
         drawn.add(&kernel);
-        let Err(failure) = result else { continue };
+        let failure = match result {
+            Ok(MachineCode::NotAsked) => continue,
+            Ok(MachineCode::Agrees) => {
+                assembled.agreed += 1;
+                continue;
+            }
+            Ok(MachineCode::Refused(why)) => {
+                assembled.refuse(&why);
+                let text = Case::of(&kernel).text(setup.max_registers);
+                options.written(&format!("refused{seed}.ptx"), &text);
+                continue;
+            }
+            Err(failure) => failure,
+        };
         if let Failure::Lower(what) = &failure {
             // The instruction itself comes in backquotes.
             let kind = what.split(": `").next().unwrap_or(what);
@@ -178,13 +229,13 @@ fn main() -> ExitCode {
         failures += 1;
         println!("seed {seed} ({:?}, {} registers): {failure}", kernel.focus, setup.max_registers);
         if options.no_shrink {
-            options.written(seed, &Case::of(&kernel).text(setup.max_registers));
+            options.written(&format!("seed{seed}.ptx"), &Case::of(&kernel).text(setup.max_registers));
             continue;
         }
         let small = Case::of(&options.shrunk(&kernel, &setup, &failure));
         let last = compare(&small, &setup).err().map_or_else(String::new, |failure| failure.to_string());
         let text = small.text(setup.max_registers);
-        match options.written(seed, &text) {
+        match options.written(&format!("seed{seed}.ptx"), &text) {
             Some(path) => println!("  {last}: {}", path.display()),
             None => println!("{text}"),
         }
@@ -193,6 +244,13 @@ fn main() -> ExitCode {
     for (what, count) in refused {
         println!("  {count} refused: {what}");
     }
+    if let Some(target) = &options.machine_code {
+        assembled.print(target);
+    }
     print_missing(&drawn);
+    if options.machine_code.is_some() && assembled.agreed == 0 && failures == 0 {
+        eprintln!("error: no machine code was compared");
+        return ExitCode::FAILURE;
+    }
     if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -87,7 +87,7 @@ impl Corpus {
     pub fn input(&self, seed: u64) -> Vec<u8> {
         let mut dice = Dice::new(seed ^ 0x00F0_22ED);
         let text = match dice.below(3) {
-            0 => Kernel::random(seed, dice.pick(&Focus::ALL)).ptx(),
+            0 => Kernel::random(seed, dice.pick(&Focus::ALL), None).ptx(),
             _ => self.texts[dice.below(self.texts.len())].clone(),
         };
         let donor = &self.texts[dice.below(self.texts.len())];

@@ -63,6 +63,42 @@ impl std::fmt::Display for Failure {
     }
 }
 
+/// What became of the machine code of a kernel that agrees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MachineCode {
+    /// There is no assembler.
+    NotAsked,
+    /// It leaves the same memory.
+    Agrees,
+    /// The assembler refuses the kernel: its first error, and the line that it is about.
+    Refused(Refusal),
+}
+
+/// Why an assembler refuses a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Its first error, without the place.
+    pub reason: String,
+    /// The line that the error is about; empty if it names none.
+    pub line: String,
+}
+
+impl Refusal {
+    /// From what ptxas says about a text: `ptxas kernel.ptx, line 41; error   : Arguments mismatch for instruction 'mov'`.
+    fn of(said: &str, ptx: &str) -> Refusal {
+        let words = ["error", "fatal"];
+        let error = said.lines().find_map(|line| words.iter().find_map(|word| line.split_once(word)));
+        let Some((place, rest)) = error else {
+            return Refusal { reason: said.trim().to_owned(), line: String::new() };
+        };
+        let reason = rest.trim_start_matches([' ', ':']).trim().to_owned();
+        let number = place.split_once("line ").map(|(_, rest)| rest);
+        let number = number.and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
+        let line = number.and_then(|number: usize| ptx.lines().nth(number.checked_sub(1)?));
+        Refusal { reason, line: line.unwrap_or_default().trim().to_owned() }
+    }
+}
+
 /// How a kernel is run in the emulator.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'p> {
@@ -201,7 +237,7 @@ type Outcome = Vec<Vec<u8>>;
 ///
 /// # Errors
 /// The first thing that is not as it should be.
-pub fn compare(case: &Case, setup: &Setup<'_>) -> Result<(), Failure> {
+pub fn compare(case: &Case, setup: &Setup<'_>) -> Result<MachineCode, Failure> {
     let data = Data::new(case);
     let module = guarded(|| ptx::parse(&case.ptx, "random.ptx"))?
         .map_err(|diagnostics| Failure::Parse(super::emulated::words(&diagnostics)))?;
@@ -214,21 +250,35 @@ pub fn compare(case: &Case, setup: &Setup<'_>) -> Result<(), Failure> {
     check(case, &expected, &actual)?;
     match setup.assembler {
         Some(assembler) => third(case, &module, &data, assembler),
-        None => Ok(()),
+        None => Ok(MachineCode::NotAsked),
     }
 }
 
 /// Compares machine code of ptxas with the interpreter; neither fuses products and sums.
-fn third(case: &Case, module: &Module, data: &Data, assembler: &Assembler) -> Result<(), Failure> {
+fn third(case: &Case, module: &Module, data: &Data, assembler: &Assembler) -> Result<MachineCode, Failure> {
     let fail = Failure::Native;
     let expected = oracle(case, module, data, false).map_err(|fault| Failure::Oracle(fault.to_string()))?;
     let folder = tempfile::tempdir().map_err(|error| fail(error.to_string()))?;
+    let ptx = with_target(&case.ptx, &assembler.target);
     // What ptxas refuses, such as more registers than there are, says nothing about machine code.
-    let Ok(code) = assembler.unfused(&case.ptx, folder.path()) else { return Ok(()) };
+    let code = match assembler.unfused(&ptx, folder.path()) {
+        Ok(code) => code,
+        Err(said) => return Ok(MachineCode::Refused(Refusal::of(&said, &ptx))),
+    };
     let geometry = Geometry { grid: case.grid, block: case.block };
     let actual =
         guarded(|| native::run(code, geometry, &data.buffers(), &data.scalars, 20_000_000))?.map_err(fail)?;
-    check(case, &expected, &actual).map_err(|failure| fail(format!("{}: {failure}", assembler.target)))
+    check(case, &expected, &actual).map_err(|failure| fail(format!("{}: {failure}", assembler.target)))?;
+    Ok(MachineCode::Agrees)
+}
+
+/// A module that names another target.
+fn with_target(ptx: &str, target: &str) -> String {
+    let line = |line: &str| match line.starts_with(".target ") {
+        true => format!(".target {target}\n"),
+        false => format!("{line}\n"),
+    };
+    ptx.lines().map(line).collect()
 }
 
 /// Turns a panic into a failure.
@@ -382,9 +432,10 @@ pub fn attack<'p>(
     check: bool,
     traces: Option<&'p Path>,
     assembler: Option<&'p Assembler>,
-) -> (Kernel, Setup<'p>, Result<(), Failure>) {
+) -> (Kernel, Setup<'p>, Result<MachineCode, Failure>) {
     let mut dice = Dice::new(seed.rotate_left(17));
-    let kernel = Kernel::random(seed, dice.pick(&Focus::ALL));
+    let target = assembler.map(Assembler::number);
+    let kernel = Kernel::random(seed, dice.pick(&Focus::ALL), target);
     let max_registers = dice.pick(&[255, 255, 255, 255, 64, 40, 32, 24]);
     let setup = Setup {
         max_registers,

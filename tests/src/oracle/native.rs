@@ -31,6 +31,13 @@ impl Assembler {
         ptxas.is_file().then(|| Assembler { ptxas, target: target.to_owned() })
     }
 
+    /// The number of its target, such as 80.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        let digits: String = self.target.chars().filter(char::is_ascii_digit).collect();
+        digits.parse().unwrap_or_default()
+    }
+
     /// Assembles a PTX file to a cubin; `options` are further ones of ptxas.
     ///
     /// # Errors

@@ -126,6 +126,16 @@ impl Part {
     }
 }
 modifier! {
+    /// Which halves of a register an operand's low and high half are.
+    Halves {
+        /// Both in their places.
+        Both = "",
+        /// The lower one twice.
+        Low = ".H0_H0",
+        /// The upper one twice.
+        High = ".H1_H1" }
+}
+modifier! {
     /// A factor of a product.
     PowerOfTwo {
         /// One half.
@@ -395,7 +405,8 @@ modifier! {
         Or = ".OR", /// Bitwise exclusive or.
         Xor = ".XOR", /// Exchange.
         Exch = ".EXCH", /// Compare and swap (B compare, C new value).
-        Cas = ".CAS" }
+        Cas = ".CAS", /// Compare and swap, whose result is 1 if it stored the new value, else 0.
+        CasDone = ".CAST.SPIN" }
 }
 modifier! {
     /// Data type of an atomic.

@@ -180,7 +180,7 @@ macro_rules! opcode_rows {
     /// d = old value at a (a pair) + offset, which becomes op(old, b) (compare b, new value c for CAS).
     69 Atomg { op: AtomOp, ty: AtomTy, mode: AddrMode, order: MemOrder, scope: Scope } = "ATOMG", LdSt, Memory, Memory, dst ty.regs(), src [2, ty.regs(), if matches!(op, AtomOp::Cas) { ty.regs() } else { 0 }], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(atomic_space(mode))), memory MemOp::of(MemData::Modify(op, ty), Address::Wide).ordered(order);
     /// The same in shared memory, 32-bit address.
-    70 Atoms { op: AtomOp, ty: AtomTy, scale: Scale } = "ATOMS", LdSt, Memory, Memory, dst ty.regs(), src [1, ty.regs(), if matches!(op, AtomOp::Cas) { ty.regs() } else { 0 }], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(Space::Shared)), memory MemOp::of(MemData::Modify(op, ty), Address::Narrow(scale));
+    70 Atoms { op: AtomOp, ty: AtomTy, scale: Scale } = "ATOMS", LdSt, Memory, Memory, dst ty.regs(), src [1, ty.regs(), if matches!(op, AtomOp::Cas | AtomOp::CasDone) { ty.regs() } else { 0 }], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(Space::Shared)), memory MemOp::of(MemData::Modify(op, ty), Address::Narrow(scale));
     /// d = texels of object b at coordinates a and further arguments (`tex_words`).
     71 Tex { geometry: TexGeometry, coord: TexCoord, lod: TexLod, result: TexResult, words: TexWords, offset: TexOffset, sampler: TexSampler } = "TEX", LdSt, Memory, Memory, dst tex_registers(result, words), src tex_sources(tex_words(geometry, lod, offset, sampler)), Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Texture)), memory MemOp::of(MemData::Object { bytes: 4 }, Address::Object);
     /// d = a fact about texture, sampler or surface object a (at mipmap level b).
@@ -286,6 +286,25 @@ macro_rules! opcode_rows {
     120 IsetpPair { cmp: ICmp, sign: Sign, bop: BoolOp } = "ISETP.64", Int, Alu, IntAdd, dst 0, src [2, 2, 0], Signed, pred 2 <- 1, Own => pure(integer::isetp_pair);
     /// d = texels of object b at the coordinates in a, two words at most, and c, the words that follow.
     121 TexSplit { geometry: TexGeometry, coord: TexCoord, lod: TexLod, words: TexWords } = "TEX", LdSt, Memory, Memory, dst tex_registers(TexResult::Words, words), src tex_split(tex_words(geometry, lod, TexOffset(false), TexSampler(false))), Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Texture)), memory MemOp::of(MemData::Object { bytes: 4 }, Address::Object);
+    /// d = bitwise function of a, b, c; p = (whether d is non-zero) bop ps.
+    122 Lop3With { lut: Lut, bop: BoolOp } = "LOP3", Int, Alu, IntAdd, dst 1, src [1, 1, 1], Bits, pred 1 <- 1, Own => pure(logic::lop3_with);
+    /// d = upper word of ({c:a} << shift) + b (+ carry in ps when extended); p = carry out.
+    123 LeaHiCarry { shift: ShiftBy, x: Extended } = "LEA.HI", Int, Alu, IntAdd, dst 1, src [1, 1, 1], Bits, pred 1 <- 1, Own => pure(integer::lea_hi_carry);
+    /// d = upper word of (the sign-extended a << shift) + b (+ carry in ps when extended); p = carry out.
+    124 LeaHiSx32Carry { shift: ShiftBy, x: Extended } = "LEA.HI.SX32", Int, Alu, IntAdd, dst 1, src [1, 1, 0], Bits, pred 1 <- 1, Own => pure(integer::lea_hi_sx32_carry);
+    /// p = whether a, of pairs a and b, is the minimum or maximum: the lesser or greater one, or the only number; q = whether
+    /// both are NaN.
+    125 DsetpPick { max: Max } = "DSETP", Fp64, Alu, DpMax, dst 0, src [2, 2, 0], Double { abs: true }, pred 2 <- 0, Own => pure(double::dsetp_pick);
+    /// d = a + b of chosen halves.
+    126 Hadd2Parts { ty: HalfTy, ftz: Ftz, sat: Sat, a: Halves, b: Halves } = "HADD2", Fp32, Alu, FpAdd, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 0, Own => pure(half::hadd2_parts);
+    /// d = a * b of chosen halves.
+    127 Hmul2Parts { ty: HalfTy, ftz: Ftz, sat: Sat, a: Halves, b: Halves } = "HMUL2", Fp32, Alu, FpMul, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 0, Own => pure(half::hmul2_parts);
+    /// d = a * b + c of chosen halves, rounded once.
+    128 Hfma2Parts { ty: HalfTy, ftz: Ftz, sat: Sat, relu: Relu, a: Halves, b: Halves, c: Halves } = "HFMA2", Fp32, Alu, FpFma, dst 1, src [1, 1, 1], Half { abs: false }, pred 0 <- 0, Own => pure(half::hfma2_parts);
+    /// d, single precision, = a + b of the first of the chosen halves.
+    129 HaddSingle { ty: HalfTy, ftz: Ftz, sat: Sat, a: Halves, b: Halves } = "HADD2.F32", Fp32, Alu, FpAdd, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 0, Own => pure(half::hadd_single);
+    /// The active lanes in which ps is true are no longer waited for at the convergence register.
+    130 BreakIf { at: Convergence } = "BREAK", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 1, Own => outside(Kind::Sync);
         }
     };
 }
@@ -331,6 +350,7 @@ impl Op {
             Op::Bssy { at }
             | Op::Bsync { at }
             | Op::Break { at }
+            | Op::BreakIf { at }
             | Op::BmovFrom { at, .. }
             | Op::BmovTo { at } => Some(at),
             _ => None,

@@ -11,7 +11,7 @@ use super::float;
 use super::narrow::{encode_half, to_odd};
 use super::row::Row;
 use super::warp::Warp;
-use crate::isa::{FCmp, HalfTy};
+use crate::isa::{FCmp, HalfTy, Halves};
 
 /// The NaN that half-precision instructions return.
 const NAN: u32 = 0x7FFF;
@@ -63,6 +63,35 @@ pub(super) fn source(warp: &Warp, s: SrcRow, ty: HalfTy, ftz: bool) -> Row {
         out.0[l] = if ftz { flush(x, infinity) } else { x };
     }
     out
+}
+
+/// A source row of which halves are chosen.
+#[inline(always)]
+pub(super) fn arranged(warp: &Warp, s: SrcRow, ty: HalfTy, ftz: bool, part: Halves) -> Row {
+    let mut row = source(warp, s, ty, ftz);
+    for x in &mut row.0 {
+        *x = match part {
+            Halves::Both => *x,
+            Halves::Low => *x & 0xFFFF | *x << 16,
+            Halves::High => *x >> 16 | *x & 0xFFFF_0000,
+        };
+    }
+    row
+}
+
+/// The sums of lower halves in single precision, which holds them; NaN results are one.
+#[inline(always)]
+pub(super) fn sum_of_low(ty: HalfTy, sat: bool, a: &Row, b: &Row) -> Row {
+    let (a, b) = (widened(ty, a, 0), widened(ty, b, 0));
+    Row::from_fn(|l| {
+        let sum = a[l] + b[l];
+        match (sum.is_nan(), sat) {
+            (true, true) => 0,
+            (true, false) => 0x7FFF_FFFF,
+            (false, true) => sum.clamp(0.0, 1.0).to_bits(),
+            (false, false) => sum.to_bits(),
+        }
+    })
 }
 
 /// A half as a single-precision number, which holds every value of both formats.

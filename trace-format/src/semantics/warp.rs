@@ -4,7 +4,7 @@
 use super::code::{Code, ExecInst};
 use super::row::{Geometry, Row};
 use super::{FULL_MASK, WARP_SIZE};
-use crate::isa::{Kind, Pred};
+use crate::isa::{Kind, Op, Pred};
 
 /// Predicates of a new warp: all false but PT.
 const NO_PREDICATES: [u32; Pred::ALL] = {
@@ -115,7 +115,9 @@ impl Warp {
     #[inline]
     pub fn acting(&self, inst: &ExecInst, exec: u32) -> u32 {
         match inst.kind {
-            Kind::Branch | Kind::Exit => {
+            Kind::Branch | Kind::Exit | Kind::Sync
+                if inst.kind != Kind::Sync || matches!(inst.op, Op::BreakIf { .. }) =>
+            {
                 let lanes = self.pred(inst.psrc[0].index);
                 exec & if inst.psrc[0].not { !lanes } else { lanes }
             }

@@ -31,7 +31,7 @@ pub(super) mod number {
 
 /// Attributes that have no effect on what a kernel computes: limits that the compiler kept, places of instructions that
 /// have a meaning of their own, statistics, versions, and workarounds for faults of hardware.
-const WITHOUT_EFFECT: [(u8, &str); 32] = [
+const WITHOUT_EFFECT: [(u8, &str); 33] = [
     (0x01, "PAD"),
     (0x04, "CTAIDZ_USED"),
     // The relocations of bank 0 name the textures and surfaces, and are refused.
@@ -62,6 +62,8 @@ const WITHOUT_EFFECT: [(u8, &str); 32] = [
     (0x44, "UNUSED_LOAD_BYTE_OFFSET"),
     (0x50, "SPARSE_MMA_MASK"),
     (0x53, "GEN_ERRBAR_AT_EXIT"),
+    // Where registers are spilled.
+    (0x55, "ANNOTATIONS"),
     // Every kernel of every target has it, with one value; without a name.
     (0x5f, "0x5f"),
     (0x66, "LANGUAGE"),

@@ -4,8 +4,9 @@ use super::args::{Args, EVERY_LANE};
 use super::code::Refusal;
 use sass::{Instruction, Operand as Theirs, Value};
 use trace_format::isa::{
-    Accumulate, BoolOp, Extended, High, ICmp, Inst, Lut, MatchMode, Max, NanProp, Op, Operand, Pred, PredSrc,
-    PrmtMode, ReduxOp, ReduxTy, Reg, Relu, ShflMode, ShiftAmount, ShiftBy, Sign, Src, VoteMode, Wide, Wrap,
+    Accumulate, BoolOp, Dot, Extended, High, ICmp, Inst, Lut, MatchMode, Max, NanProp, Op, Operand, Pred,
+    PredSrc, PrmtMode, ReduxOp, ReduxTy, Reg, Relu, ShflMode, ShiftAmount, ShiftBy, Sign, Src, VoteMode,
+    Wide, Wrap,
 };
 
 /// Comparisons of integers.
@@ -113,6 +114,19 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             args.srcs::<1>(&mut inst)?;
             inst
         }
+        "IDP" => {
+            let dot = if args.has("4A") {
+                Dot::Bytes
+            } else if args.has("2A") {
+                let halves = [("HI", Dot::HalvesHigh), ("LO", Dot::HalvesLow)];
+                args.pick(&halves).ok_or("its half is not known")?
+            } else {
+                return Err("its kind is not known".into());
+            };
+            let types = [("U8", Sign::U32), ("S8", Sign::S32), ("U16", Sign::U32), ("S16", Sign::S32)];
+            let [a, b] = args.all(&types)[..] else { return Err("its types are not known".into()) };
+            ternary(Op::Idp { dot, a, b }, args)?
+        }
         "VABSDIFF" => ternary(Op::Vabsdiff { sign: sign(args) }, args)?,
         "VABSDIFF4" => {
             let (sign, acc) = (sign(args), Accumulate(args.has("ACC")));
@@ -178,7 +192,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
     Ok(Some(inst))
 }
 
-fn sign(args: &mut Args<'_>) -> Sign {
+pub(super) fn sign(args: &mut Args<'_>) -> Sign {
     args.has("S32");
     if args.has("U32") { Sign::U32 } else { Sign::S32 }
 }
@@ -276,7 +290,10 @@ fn imad(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     if (wide || high) && negated_addend {
         return Err("a negated addend of 64 bits is not known".into());
     }
-    if let Some(pred) = carry_out {
+    if let Some(pred) = carry_out.filter(|pred| !pred.is_true()) {
+        if !wide {
+            return Err("its carry out is not known".into());
+        }
         inst.pdst[0] = pred;
     }
     if x {
@@ -306,13 +323,15 @@ fn lea(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     inst.op = match (high, sx32) {
         (false, _) if x.0 => return Err("a carry into the lower word is not known".into()),
         (false, _) => Op::Lea { shift },
+        (true, true) if inst.pdst[0] != Pred::PT => Op::LeaHiSx32Carry { shift, x },
+        (true, false) if inst.pdst[0] != Pred::PT => Op::LeaHiCarry { shift, x },
         (true, true) => Op::LeaHiSx32 { shift, x },
         (true, false) => Op::LeaHi { shift, x },
     };
-    if (high && inst.pdst != [Pred::PT; 2]) || inst.pdst[1] != Pred::PT {
-        return Err("its carry out is not known".into());
+    if inst.pdst[1] != Pred::PT {
+        return Err("its second carry out is not known".into());
     }
-    if !high && inst.pdst[0] != Pred::PT && inst.src.iter().any(|src| src.neg) {
+    if inst.pdst[0] != Pred::PT && inst.src.iter().any(|src| src.neg) {
         return Err("the carry of a negated term is not known".into());
     }
     Ok(inst)
@@ -320,14 +339,18 @@ fn lea(args: &mut Args<'_>) -> Result<Inst, Refusal> {
 
 fn lop3(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     args.has("LUT");
+    let and = args.has("PAND");
     let mut inst = Inst::new(Op::Nop {});
     args.only_pred_dst(&mut inst);
     args.dst(&mut inst)?;
     args.srcs::<3>(&mut inst)?;
-    inst.op = Op::Lop3 { lut: Lut(args.integer()? as u8) };
-    // The predicate is whether the result has ones, or else this one.
-    if args.maybe_pred_src().is_some_and(|pred| pred != PredSrc::FALSE) && inst.pdst[0] != Pred::PT {
-        return Err("the predicate that its own is combined with is not known".into());
+    let lut = Lut(args.integer()? as u8);
+    inst.op = Op::Lop3 { lut };
+    // The predicate is whether the result has ones, combined with this one.
+    let with = args.maybe_pred_src().unwrap_or(if and { PredSrc::TRUE } else { PredSrc::FALSE });
+    if inst.pdst[0] != Pred::PT && with != (if and { PredSrc::TRUE } else { PredSrc::FALSE }) {
+        inst.op = Op::Lop3With { lut, bop: if and { BoolOp::And } else { BoolOp::Or } };
+        inst.psrc[0] = with;
     }
     Ok(inst)
 }

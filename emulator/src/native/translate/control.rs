@@ -67,9 +67,9 @@ pub(super) fn translate(
         "WARPSYNC" => warpsync(args)?,
         "BAR" => bar(code, at, args)?,
         "B2R" => {
-            // The barrier before it has the result.
+            // The barrier before it has written the result.
             if !args.has("RESULT") || !is_result(code, at) {
-                return Err("the barrier that it belongs to is not the instruction before it".into());
+                return Err("the barrier that it belongs to is not known".into());
             }
             args.skip(args.rest().len());
             Inst::new(Op::Nop {})
@@ -133,6 +133,11 @@ fn branch(code: &Code<'_>, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     args.has("U");
     args.has("INC");
     args.has("DEC");
+    if args.has("CONV") {
+        // It skips code that converges the lanes, which does no harm where they have converged.
+        args.skip(args.rest().len());
+        return Ok(Inst::new(Op::Nop {}));
+    }
     if args.has("DIV") {
         // It leaves for code that converges the lanes one after the other; waiting for them has the same effect.
         let mut inst = Inst::new(Op::Warpsync {});
@@ -146,14 +151,14 @@ fn branch(code: &Code<'_>, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     Ok(inst)
 }
 
-/// The lanes that a branch on divergence names: it has the complement.
+/// The lanes that a branch on divergence names: all of them, or those in a uniform register.
 fn members_of(operand: &Theirs) -> Result<Src, Refusal> {
     match operand.value {
         Value::Uniform(63 | 255) if operand.complement => Ok(EVERY_LANE),
-        Value::Uniform(number) if operand.complement => {
+        Value::Uniform(number) if !operand.complement && !matches!(number, 63 | 255) => {
             Ok(Src::uniform(trace_format::isa::UniformReg(number)))
         }
-        _ => Err("the lanes are not the complement of a uniform register".into()),
+        _ => Err("the lanes are not in a uniform register".into()),
     }
 }
 
@@ -195,11 +200,49 @@ fn warpsync(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     Ok(inst)
 }
 
-/// Whether the instruction at a place takes the result of a barrier just before it.
+/// How many instructions may stand between a barrier and the one that takes its result.
+const RESULT_WITHIN: usize = 16;
+
+/// The place of the instruction that takes the result of the barrier at a place. Nothing between them may leave the code's
+/// straight line, or name the place of the result: the barrier of our table writes it at once.
+fn taker(code: &Code<'_>, barrier: usize) -> Option<usize> {
+    let words = code.words.get(barrier + 1..)?.iter().take(RESULT_WITHIN);
+    let takes = |word: &Instruction| word.mnemonic == "B2R" && word.has("RESULT");
+    let between: Vec<&Instruction> =
+        words.clone().map_while(|word| word.as_ref().ok()).take_while(|word| !takes(word)).collect();
+    let at = barrier + 1 + between.len();
+    let Some(Ok(taker)) = code.words.get(at).filter(|_| between.len() < RESULT_WITHIN) else { return None };
+    let control = [
+        "BRA", "BSYNC", "BSSY", "BAR", "EXIT", "RET", "CALL", "BRX", "BRXU", "BREAK", "P2R", "R2P",
+        "WARPSYNC",
+    ];
+    let harmless = |word: &&Instruction| {
+        let named = |operand: &Theirs| match operand.value {
+            Value::Register(number) => {
+                // Vectors are four registers at most.
+                taker.operands.iter().any(|result| match result.value {
+                    Value::Register(of) => of != sass::RZ && of.wrapping_sub(number) < 4,
+                    _ => false,
+                })
+            }
+            Value::Predicate(sass::PT) => false,
+            Value::Predicate(_) => taker.operands.iter().any(|result| result.value == operand.value),
+            _ => false,
+        };
+        let guarded = taker.operands.iter().any(|result| {
+            matches!(result.value, Value::Predicate(of) if of != sass::PT && of == word.guard.predicate)
+        });
+        !control.contains(&word.mnemonic) && !guarded && !word.operands.iter().any(named)
+    };
+    let plain = taker.guard.predicate == sass::PT;
+    (takes(taker) && plain && between.iter().all(harmless)).then_some(at)
+}
+
+/// Whether the instruction at a place takes the result of a barrier before it.
 fn is_result(code: &Code<'_>, at: usize) -> bool {
-    let before = at.checked_sub(1).and_then(|before| code.words.get(before));
-    let takes = matches!(code.words.get(at), Some(Ok(word)) if word.mnemonic == "B2R" && word.has("RESULT"));
-    takes && matches!(before, Some(Ok(word)) if word.mnemonic == "BAR" && word.has("RED"))
+    let barrier = |place: &usize| matches!(code.words.get(*place), Some(Ok(word)) if word.mnemonic == "BAR" && word.has("RED"));
+    let before = (at.saturating_sub(RESULT_WITHIN)..at).rev().find(barrier);
+    before.is_some_and(|barrier| taker(code, barrier) == Some(at))
 }
 
 fn bar(code: &Code<'_>, at: usize, args: &mut Args<'_>) -> Result<Inst, Refusal> {
@@ -221,8 +264,8 @@ fn bar(code: &Code<'_>, at: usize, args: &mut Args<'_>) -> Result<Inst, Refusal>
     }
     if inst.op.is_barrier_reduction() {
         inst.psrc[0] = args.pred_src();
-        if is_result(code, at + 1)
-            && let Some(Ok(taker)) = code.words.get(at + 1)
+        if let Some(place) = taker(code, at)
+            && let Some(Ok(taker)) = code.words.get(place)
         {
             for operand in taker.operands.iter() {
                 match operand.value {

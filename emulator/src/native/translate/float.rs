@@ -3,10 +3,10 @@
 use super::args::Args;
 use super::arithmetic::{COMBINATIONS, binary, chosen, is_max, setp, ternary, unary};
 use super::code::Refusal;
-use sass::{Instruction, RZ, Value};
+use sass::Instruction;
 use trace_format::isa::{
     AccTy, BoolFloat, FCmp, FloatTy, Ftz, HmmaSat, HmmaShape, HmmaTy, ImmaShape, Inst, IntElement, IntRnd,
-    IntTy, Max, MufuFn, NanProp, Op, PackRnd, Part, PowerOfTwo, Relu, Rnd, Sat, SatFinite, SatInt, Src,
+    IntTy, Max, MufuFn, NanProp, Op, PackRnd, Part, PowerOfTwo, PredSrc, Relu, Rnd, Sat, SatFinite, SatInt,
 };
 
 const ROUNDINGS: [(&str, Rnd); 4] = [("RN", Rnd::Rn), ("RZ", Rnd::Rz), ("RM", Rnd::Rm), ("RP", Rnd::Rp)];
@@ -87,6 +87,18 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             let (cmp, bop, ftz) = comparison(args)?;
             setp(Op::Fsetp { cmp, ftz, bop }, args)?
         }
+        "DSETP" if word.has("MIN") || word.has("MAX") => {
+            let max = Max(args.has("MAX"));
+            args.has("MIN");
+            args.has("AND");
+            let mut inst = Inst::new(Op::DsetpPick { max });
+            args.pred_dsts(&mut inst);
+            args.srcs::<2>(&mut inst)?;
+            if args.pred_src() != PredSrc::TRUE {
+                return Err("the predicate that it is combined with is not known".into());
+            }
+            inst
+        }
         "DSETP" => {
             let (cmp, bop, _) = comparison(args)?;
             setp(Op::Dsetp { cmp, bop }, args)?
@@ -122,7 +134,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
         "DADD" => binary(Op::Dadd { rnd: rounding(args) }, args)?,
         "DMUL" => binary(Op::Dmul { rnd: rounding(args) }, args)?,
         "DFMA" => ternary(Op::Dfma { rnd: rounding(args) }, args)?,
-        "HFMA2" => half_constant(args)?,
+        "HADD2" | "HMUL2" | "HFMA2" | "HSET2" | "HSETP2" | "HMNMX2" => super::half::translate(word, args)?,
         "F2F" => {
             let (rnd, ftz, sat) = style(args);
             let formats: Vec<FloatTy> = args.all(&FLOATS);
@@ -198,33 +210,11 @@ fn style(args: &mut Args<'_>) -> (Rnd, Ftz, Sat) {
     (rounding(args), Ftz(args.has("FTZ")), Sat(args.has("SAT")))
 }
 
-fn comparison(args: &mut Args<'_>) -> Result<(FCmp, trace_format::isa::BoolOp, Ftz), Refusal> {
+pub(super) fn comparison(args: &mut Args<'_>) -> Result<(FCmp, trace_format::isa::BoolOp, Ftz), Refusal> {
     let ftz = Ftz(args.has("FTZ"));
     let cmp = args.pick(&COMPARISONS).ok_or("its comparison is not known")?;
     let bop = args.pick(&COMBINATIONS).ok_or("its combination is not known")?;
     Ok((cmp, bop, ftz))
-}
-
-/// A multiply-add of halves with zeros, by which a constant is moved.
-fn half_constant(args: &mut Args<'_>) -> Result<Inst, Refusal> {
-    args.has("MMA");
-    let mut inst = Inst::new(Op::Mov {});
-    args.dst(&mut inst)?;
-    for _ in 0..2 {
-        if !matches!(args.take()?.value, Value::Register(RZ)) {
-            return Err("only the move of a constant is known of it".into());
-        }
-    }
-    let mut bits = 0;
-    for _ in 0..2 {
-        let operand = args.take()?;
-        let Value::Half(half) = operand.value else {
-            return Err("only the move of a constant is known of it".into());
-        };
-        bits = bits << 16 | u32::from(half);
-    }
-    inst.src[0] = Src::imm(bits);
-    Ok(inst)
 }
 
 fn hmma(args: &mut Args<'_>) -> Result<Inst, Refusal> {

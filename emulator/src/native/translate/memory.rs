@@ -8,7 +8,7 @@ use trace_format::isa::{
     Scope, Src, TexCoord, TexGeometry, TexLod, TexOffset, TexSampler, TexWords, Transposed, tex_words,
 };
 
-const WIDTHS: [(&str, MemWidth); 6] = [
+pub(super) const WIDTHS: [(&str, MemWidth); 6] = [
     ("U8", MemWidth::U8),
     ("S8", MemWidth::S8),
     ("U16", MemWidth::U16),
@@ -61,7 +61,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             load(Op::Ldsm { count, trans }, args, Form::Narrow)?
         }
         "TEX" | "TLD" => texture(word, args)?,
-        "ATOMG" | "ATOM" | "ATOMS" => atomic(word, args)?,
+        "ATOMG" | "ATOM" | "ATOMS" => atomic(word, args, false)?,
         "RED" | "REDG" => reduction(args)?,
         _ => return Ok(None),
     };
@@ -70,16 +70,26 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
 
 /// How the register of an address is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(super) enum Form {
     /// A pair.
     Wide,
     /// 32 bits.
     Narrow,
     /// 32 bits times a factor.
     Scaled,
+    /// 32 bits, which the caller extends to a pair.
+    Extended,
 }
 
-fn width(args: &mut Args<'_>) -> MemWidth {
+/// Whether a generic access has an address of 32 bits, without sign.
+pub(super) fn is_narrow(word: &Instruction) -> bool {
+    word.operands.iter().any(|operand| match operand.value {
+        Value::Address { register, width: "U32", .. } => register.is_some_and(|number| number != RZ),
+        _ => false,
+    })
+}
+
+pub(super) fn width(args: &mut Args<'_>) -> MemWidth {
     args.pick(&WIDTHS).unwrap_or(MemWidth::B32)
 }
 
@@ -89,7 +99,7 @@ fn scope(args: &mut Args<'_>) -> Scope {
     args.pick(&scopes).unwrap_or(Scope::Sys)
 }
 
-fn order(args: &mut Args<'_>) -> MemOrder {
+pub(super) fn order(args: &mut Args<'_>) -> MemOrder {
     args.has("PRIVATE");
     let strong = args.has("STRONG") || args.has("MMIO");
     scope(args);
@@ -110,10 +120,10 @@ fn scale(word: &Instruction) -> Result<Scale, Refusal> {
     }
 }
 
-fn address(inst: &mut Inst, args: &mut Args<'_>, form: Form) -> Result<(), Refusal> {
+pub(super) fn address(inst: &mut Inst, args: &mut Args<'_>, form: Form) -> Result<(), Refusal> {
     let Address { register, width, base, offset } = args.address()?;
     let fits = match (form, width) {
-        (Form::Wide, "64") | (Form::Narrow, "") | (Form::Scaled, _) => true,
+        (Form::Extended, "U32") | (Form::Wide, "64") | (Form::Narrow, "") | (Form::Scaled, _) => true,
         // sm_75 does not print the width.
         (Form::Wide, "") => true,
         // The rows of these take a register of 32 bits.
@@ -137,7 +147,7 @@ fn address(inst: &mut Inst, args: &mut Args<'_>, form: Form) -> Result<(), Refus
     Ok(())
 }
 
-fn load(op: Op, args: &mut Args<'_>, form: Form) -> Result<Inst, Refusal> {
+pub(super) fn load(op: Op, args: &mut Args<'_>, form: Form) -> Result<Inst, Refusal> {
     let mut inst = Inst::new(op);
     // A predicate that some loads write: whether the line is there.
     args.no_pred_dst("its predicate is not known")?;
@@ -149,7 +159,7 @@ fn load(op: Op, args: &mut Args<'_>, form: Form) -> Result<Inst, Refusal> {
     Ok(inst)
 }
 
-fn store(op: Op, args: &mut Args<'_>, form: Form) -> Result<Inst, Refusal> {
+pub(super) fn store(op: Op, args: &mut Args<'_>, form: Form) -> Result<Inst, Refusal> {
     let mut inst = Inst::new(op);
     address(&mut inst, args, form)?;
     inst.src[1] = args.src()?;
@@ -212,13 +222,14 @@ fn operation(args: &mut Args<'_>) -> Result<(AtomOp, AtomTy), Refusal> {
     args.has("FTZ");
     args.has("RN");
     args.has("U32");
-    // Compare-and-swap in a loop of its own.
+    // Compare-and-swap in a loop of the code, which ends when it has stored.
     let spins = args.has("CAST") && args.has("SPIN");
-    let op = if spins { Some(AtomOp::Cas) } else { args.pick(&OPERATIONS) };
+    let op = if spins { Some(AtomOp::CasDone) } else { args.pick(&OPERATIONS) };
     Ok((op.ok_or("its operation is not known")?, args.pick(&TYPES).unwrap_or(AtomTy::U32)))
 }
 
-fn atomic(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+/// `stored`: the predicate that it writes is the caller's.
+pub(super) fn atomic(word: &Instruction, args: &mut Args<'_>, stored: bool) -> Result<Inst, Refusal> {
     let order = order(args);
     let counts = args.has("POPC");
     let mut inst = Inst::new(Op::Nop {});
@@ -226,7 +237,11 @@ fn atomic(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
         args.has("32");
     }
     let (op, ty) = operation(args)?;
-    args.no_pred_dst("its predicate is not known")?;
+    if stored {
+        args.skip(1);
+    } else {
+        args.no_pred_dst("its predicate is not known")?;
+    }
     args.dst(&mut inst)?;
     if word.mnemonic == "ATOMS" {
         inst.op = Op::Atoms { op, ty, scale: scale(word)? };
@@ -246,7 +261,7 @@ fn atomic(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
         return Ok(inst);
     }
     inst.src[1] = args.src()?;
-    if op == AtomOp::Cas {
+    if matches!(op, AtomOp::Cas | AtomOp::CasDone) {
         inst.src[2] = args.src()?;
     }
     Ok(inst)

@@ -2,18 +2,21 @@
 //!
 //! Registers keep their numbers. An instruction without a row of the table, or with a modifier or operand that its row does
 //! not have, becomes a trap that names it, so that a kernel runs as long as no thread reaches it. So does a word that
-//! cannot be decoded: nothing is guessed.
+//! cannot be decoded: nothing is guessed. A few that our table can express only in several instructions are a branch to
+//! these, which stand behind the code of the function ([`code::Aside`]).
 
 mod args;
 mod arithmetic;
+mod aside;
 mod code;
 mod control;
 mod float;
+mod half;
 mod memory;
 
 use args::Args;
-use code::{Code, Refusal};
-use sass::cubin::Function;
+use code::{Aside, Code, Place, Refusal, TEMPORARIES};
+use sass::cubin::{Function, IndirectBranch};
 use sass::{INSTRUCTION_BYTES, Instruction, PT};
 use trace_format::isa::{Inst, Language, Op, Pc, Position, Pred, PredSrc, SourceFile, SourceLine};
 
@@ -34,9 +37,10 @@ pub struct Translated {
     pub uniform_registers: u8,
 }
 
-/// Translates the code of a function. `file` is the name of the listing that instructions are said to come from.
+/// Translates the code of a function, which has these branches through registers. `file` is the name of the listing that
+/// instructions are said to come from.
 #[must_use]
-pub fn translate(function: &Function<'_>, file: &str) -> Translated {
+pub fn translate(function: &Function<'_>, branches: &[IndirectBranch], file: &str) -> Translated {
     let words = function.instructions();
     let decoded: Vec<Result<Instruction, String>> =
         words.map(|word| word.map_err(|e| e.to_string())).collect();
@@ -44,7 +48,7 @@ pub fn translate(function: &Function<'_>, file: &str) -> Translated {
     let length = decoded.iter().rposition(|word| !is_padding(word)).map_or(0, |last| last + 1);
     let entries =
         function.parts.iter().map(|(start, _)| Pc((start / INSTRUCTION_BYTES as u64) as u32)).collect();
-    let code = Code { words: &decoded[..length], entries };
+    let code = Code { words: &decoded[..length], entries, branches };
     let mut out = Translated {
         listing: SourceFile { language: Language::MachineCode, name: file.to_owned(), lines: Vec::new() },
         insts: Vec::with_capacity(length),
@@ -53,49 +57,116 @@ pub fn translate(function: &Function<'_>, file: &str) -> Translated {
         registers: 0,
         uniform_registers: 0,
     };
+    let mut asides: Vec<(u32, Aside)> = Vec::new();
     for (at, word) in code.words.iter().enumerate() {
         let line = at as u32 + 1;
-        let inst = match word {
+        let place = match word {
             Ok(word) => {
                 let text = word.to_string();
-                let inst = instruction(&code, at, word)
-                    .and_then(|inst| inst.check().map(|()| inst))
+                let place = instruction(&code, at, word)
+                    .and_then(checked)
                     .map_err(|why| format!("`{text}` at {:#x} ({why})", word.address));
                 out.listing.lines.push((line, text));
-                inst
+                place
             }
             Err(why) => Err(why.clone()),
         };
-        let inst = inst.unwrap_or_else(|why| {
-            out.traps.push((Pc(at as u32), why));
-            Inst::new(Op::Bpt {})
-        });
-        let registers = inst.dst_regs().chain(inst.src_regs()).map(|reg| u16::from(reg.0) + 1);
-        out.registers = registers.fold(out.registers, u16::max);
-        let uniform = inst.dst_uniforms().chain(inst.src_uniforms()).map(|reg| reg.0 + 1);
-        out.uniform_registers = uniform.fold(out.uniform_registers, u8::max);
-        out.insts.push(inst);
-        out.lines.push(SourceLine { code: Position { file: 1, line }, source: Position::default() });
+        match place {
+            Ok(Place::Here(inst)) => out.push(inst, line),
+            Ok(Place::Aside(aside)) => {
+                asides.push((at as u32, aside));
+                out.push(Inst::new(Op::Bra {}), line);
+            }
+            Err(why) => out.trap(at, why, line),
+        }
     }
+    let first = out.registers.next_multiple_of(4);
+    for (at, mut aside) in asides {
+        if first > u16::from(TEMPORARIES) {
+            let why = "it needs registers of its own, and the function has no more";
+            out.traps.push((Pc(at), format!("the instruction at {:#x} ({why})", u64::from(at) * 16)));
+            out.insts[at as usize] = Inst::new(Op::Bpt {});
+            continue;
+        }
+        aside.place_temporaries(first as u8);
+        let begin = out.insts.len();
+        out.insts[at as usize].target = Pc(begin as u32);
+        for (from, to) in aside.local {
+            aside.insts[from].target = Pc((begin + to) as u32);
+        }
+        for inst in aside.insts {
+            out.push(inst, at + 1);
+        }
+        if aside.returns {
+            let mut back = Inst::new(Op::Bra {});
+            back.target = Pc(at + 1);
+            out.push(back, at + 1);
+        }
+    }
+    out.traps.sort_by_key(|(pc, _)| *pc);
     out
 }
 
+impl Translated {
+    fn push(&mut self, inst: Inst, line: u32) {
+        let registers = inst.dst_regs().chain(inst.src_regs()).map(|reg| u16::from(reg.0) + 1);
+        self.registers = registers.fold(self.registers, u16::max);
+        let uniform = inst.dst_uniforms().chain(inst.src_uniforms()).map(|reg| reg.0 + 1);
+        self.uniform_registers = uniform.fold(self.uniform_registers, u8::max);
+        self.insts.push(inst);
+        self.lines.push(SourceLine { code: Position { file: 1, line }, source: Position::default() });
+    }
+
+    fn trap(&mut self, at: usize, why: String, line: u32) {
+        self.traps.push((Pc(at as u32), why));
+        self.push(Inst::new(Op::Bpt {}), line);
+    }
+}
+
+/// Fails if an instruction is not as its row has it.
+fn checked(place: Place) -> Result<Place, Refusal> {
+    match &place {
+        Place::Here(inst) => inst.check()?,
+        Place::Aside(aside) => aside.insts.iter().try_for_each(Inst::check)?,
+    }
+    Ok(place)
+}
+
 /// The instruction at a place of the code.
-fn instruction(code: &Code<'_>, at: usize, word: &Instruction) -> Result<Inst, Refusal> {
+fn instruction(code: &Code<'_>, at: usize, word: &Instruction) -> Result<Place, Refusal> {
     let mut args = Args::of(word);
-    let inst = match control::translate(code, at, word, &mut args)? {
+    let mut place = match aside::translate(code, word, &mut args)? {
+        Some(place) => place,
+        None => Place::Here(single(code, at, word, &mut args)?),
+    };
+    args.finish()?;
+    match &mut place {
+        Place::Here(inst) => *inst = guard(word, *inst)?,
+        // A branch through a register has its guard inside.
+        Place::Aside(aside) if aside.returns => {
+            for inst in &mut aside.insts {
+                *inst = guard(word, *inst)?;
+            }
+        }
+        Place::Aside(_) if word.guard.predicate == PT && !word.guard.negated => {}
+        Place::Aside(_) => return Err("a guard is not known of it".into()),
+    }
+    Ok(place)
+}
+
+/// The one instruction that one of theirs is.
+fn single(code: &Code<'_>, at: usize, word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    let inst = match control::translate(code, at, word, args)? {
         Some(inst) => Some(inst),
-        None => match memory::translate(word, &mut args)? {
+        None => match memory::translate(word, args)? {
             Some(inst) => Some(inst),
-            None => match arithmetic::translate(word, &mut args)? {
+            None => match arithmetic::translate(word, args)? {
                 Some(inst) => Some(inst),
-                None => float::translate(word, &mut args)?,
+                None => float::translate(word, args)?,
             },
         },
     };
-    let inst = inst.ok_or("there is no such instruction in the table")?;
-    args.finish()?;
-    guard(word, inst)
+    inst.ok_or_else(|| "there is no such instruction in the table".into())
 }
 
 /// Adds the guard. Control flow can have a predicate of its own, which is the guard if there is no other.
@@ -115,6 +186,7 @@ fn guard(word: &Instruction, inst: Inst) -> Result<Inst, Refusal> {
     let both = match inst.op {
         Op::Bra {} => Op::BraIf {},
         Op::Exit {} => Op::ExitIf {},
+        Op::Break { at } => Op::BreakIf { at },
         _ => return Err("it has two predicates".into()),
     };
     let mut inst = Inst { op: both, ..inst };

@@ -60,6 +60,7 @@ impl Parts {
         }
         let values: Vec<String> = (0..formal.lanes)
             .map(|_| match letter {
+                'p' if w.strict() => w.p(),
                 'p' => w.condition(),
                 'f' => w.f_or_constant(),
                 'g' => w.g_or_constant(),

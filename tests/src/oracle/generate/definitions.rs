@@ -7,15 +7,15 @@ use super::writer::Writer;
 use super::{Dice, interesting_bits, interesting_f32, interesting_f64};
 
 /// Draws the functions of a kernel.
-pub(crate) fn draw(dice: &mut Dice, focus: Focus) -> Vec<Function> {
+pub(crate) fn draw(dice: &mut Dice, focus: Focus, target: Option<u32>) -> Vec<Function> {
     let mut functions: Vec<Function> = Vec::new();
     for at in 0..dice.between(1, 4) {
         // Functions of one signature can be called through one register.
         let signature = match functions.last() {
             Some(last) if dice.chance(35) => last.signature.clone(),
-            _ => Signature::random(dice),
+            _ => Signature::random(dice, target.is_some()),
         };
-        let function = Function::random(dice, focus, format!("f_drawn{at}"), signature, &functions);
+        let function = Function::random(dice, (focus, target), format!("f_drawn{at}"), signature, &functions);
         functions.push(function);
     }
     functions
@@ -24,7 +24,7 @@ pub(crate) fn draw(dice: &mut Dice, focus: Focus) -> Vec<Function> {
 impl Function {
     fn random(
         dice: &mut Dice,
-        focus: Focus,
+        (focus, target): (Focus, Option<u32>),
         name: String,
         signature: Signature,
         callees: &[Function],
@@ -40,6 +40,7 @@ impl Function {
         let uses_local = dice.chance(20);
         let mut prologue = initial_values(dice, &signature, pools);
         let mut writer = Writer::new(dice, focus, pools, 1, 1);
+        writer.target = target;
         writer.in_function = true;
         writer.uniform = false;
         writer.uses_local = uses_local;

@@ -121,7 +121,7 @@ mod tests {
         let forms = [("ret", 9), ("tex.1d.v4.f32.f32", 2), ("tex.2d.v4.f32.f32", 5)];
         assert_eq!(drawn.missing_forms(&forms).len(), 2);
         assert_eq!(drawn.missing_constructs().len(), CONSTRUCTS.len());
-        drawn.add(&Kernel::random(1, Focus::Mixed));
+        drawn.add(&Kernel::random(1, Focus::Mixed, None));
         let missing = drawn.missing_forms(&forms);
         assert_eq!(missing["tex"], [("tex.2d.v4.f32.f32", 5), ("tex.1d.v4.f32.f32", 2)]);
         assert!(!missing.contains_key("ret"));

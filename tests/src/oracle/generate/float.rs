@@ -35,7 +35,7 @@ fn single(w: &mut Writer<'_>, guard: &str) -> String {
         10 => format!("{guard}rcp{rounding}{ftz}.f32 {d}, {a};"),
         11 => format!("{guard}sqrt{rounding}{ftz}.f32 {d}, {a};"),
         12 | 13 => {
-            let nan = w.dice.pick(&["", "", ".NaN"]);
+            let nan = if w.has(80) { w.dice.pick(&["", "", ".NaN"]) } else { "" };
             format!("{guard}{}{ftz}{nan}.f32 {d}, {a}, {b};", w.dice.pick(&["min", "max"]))
         }
         14 => format!("{guard}{}{ftz}.f32 {d}, {a};", w.dice.pick(&["abs", "neg"])),

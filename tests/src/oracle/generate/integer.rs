@@ -107,10 +107,13 @@ fn bits(w: &mut Writer<'_>) -> String {
         1 => format!("{guard}clz.b{bits} {r}, {a};"),
         2 => format!("{guard}bfind.{}{} {r}, {a};", w.dice.pick(&["", "shiftamt."]), signed(w, bits)),
         3 => format!("{guard}brev.b{bits} {d}, {a};"),
-        4 | 5 => format!("{guard}bfe.{} {d}, {a}, {start}, {length};", signed(w, bits)),
+        4 | 5 => {
+            let ty = signed(w, bits);
+            field(w, &format!("{guard}bfe.{ty} {d}, {a}"), &start, &length)
+        }
         6 | 7 => {
             let b = w.int_or_constant(bits);
-            format!("{guard}bfi.b{bits} {d}, {a}, {b}, {start}, {length};")
+            field(w, &format!("{guard}bfi.b{bits} {d}, {a}, {b}"), &start, &length)
         }
         8 => {
             let (a, b) = (w.int_or_constant(32), w.int_or_constant(32));
@@ -135,6 +138,19 @@ fn bits(w: &mut Writer<'_>) -> String {
             }
         },
     }
+}
+
+/// An instruction on a bit field. ptxas leaves open what it makes of places and lengths above 255, which are read from registers.
+fn field(w: &Writer<'_>, instruction: &str, start: &str, length: &str) -> String {
+    if !w.strict() {
+        return format!("{instruction}, {start}, {length};");
+    }
+    let cut = |name: &str, amount: &str| match amount.starts_with('%') {
+        true => format!("and.b32 {name}, {amount}, 255;"),
+        false => format!("mov.b32 {name}, {amount};"),
+    };
+    let (first, second) = (cut("%start", start), cut("%length", length));
+    format!("{{\n.reg .b32 %start, %length;\n{first}\n{second}\n{instruction}, %start, %length;\n}}")
 }
 
 /// Divisors are made odd, or are constants.
@@ -187,7 +203,16 @@ fn conversion(w: &mut Writer<'_>) -> String {
     let (source_bits, result_bits) = (register_bits(w, from), register_bits(w, to));
     let (d, a) = (w.int(result_bits), w.int(source_bits));
     let sat = w.dice.pick(&["", "", ".sat"]);
-    format!("{guard}cvt{sat}.{}.{} {d}, {a};", signed(w, to), signed(w, from))
+    let (to_type, from_type) = (signed(w, to), signed(w, from));
+    // ptxas refuses it where no value needs it.
+    let (to_signed, from_signed) = (to_type.starts_with('s'), from_type.starts_with('s'));
+    let fits = match (from_signed, to_signed) {
+        (true, false) => false,
+        (false, true) => to > from,
+        _ => to >= from,
+    };
+    let sat = if w.strict() && fits { "" } else { sat };
+    format!("{guard}cvt{sat}.{to_type}.{from_type} {d}, {a};")
 }
 
 /// A chain of two to six instructions of any families that propagate the carry.
@@ -329,10 +354,17 @@ pub(super) fn predicate(w: &mut Writer<'_>) -> String {
 /// dot products, video, packing conversions.
 fn packed(w: &mut Writer<'_>) -> String {
     let guard = w.guard();
-    let (d, a, b, c) = (w.r(), w.int_or_constant(32), w.int_or_constant(32), w.r());
+    let (d, a, b, c) = (w.r(), w.packed_operand(), w.packed_operand(), w.r());
     let signs = [w.dice.pick(&["u", "s"]), w.dice.pick(&["u", "s"])];
-    let half = w.dice.pick(&["f16x2", "bf16x2"]);
+    let half = if w.has(80) { w.dice.pick(&["f16x2", "bf16x2"]) } else { "f16x2" };
     match w.dice.below(10) {
+        0 if !w.has(90) => {
+            let (order, number) =
+                (w.dice.pick(&["lt", "geu", "num", "equ", "ne"]), w.dice.pick(&["", ".ftz"]));
+            format!("{guard}set.{order}{number}.f16x2.f16x2 {d}, {a}, {b};")
+        }
+        5 if !w.has(90) && half == "bf16x2" => format!("{guard}fma.rn.{half} {d}, {a}, {b}, {c};"),
+        9 if !w.has(80) => format!("{guard}mul.rn.ftz.f16x2 {d}, {a}, {b};"),
         0 => format!("{guard}{}.{}16x2 {d}, {a}, {b};", w.dice.pick(&["add", "min", "max"]), signs[0]),
         1 | 2 => format!("{guard}fma.rn{}.f16x2 {d}, {a}, {b}, {c};", w.dice.pick(&["", ".ftz", ".sat"])),
         3 => format!("{guard}fma.rn.{half} {d}, {a}, {b}, {c};"),
@@ -358,7 +390,7 @@ fn packed(w: &mut Writer<'_>) -> String {
             format!("{guard}{kind}{lanes}.{0}32.{0}32.{0}32{sums} {d}, {a}, {b}, {c};", signs[0])
         }
         _ => {
-            let (h, l) = (w.f_or_constant(), w.f_or_constant());
+            let (h, l) = if w.strict() { (w.f(), w.f()) } else { (w.f_or_constant(), w.f_or_constant()) };
             // `.relu` of minus zero is either zero.
             let form = w.dice.pick(&["rn.f16x2", "rz.f16x2", "rn.bf16x2", "rz.bf16x2"]);
             format!("{guard}cvt.{form}.f32 {d}, {h}, {l};")

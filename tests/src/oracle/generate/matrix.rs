@@ -18,11 +18,11 @@ pub(super) fn line(w: &mut Writer<'_>) -> String {
             let (d, a) = (w.r(), w.r());
             format!("movmatrix.sync.aligned.m8n8.trans.b16 {d}, {a};")
         }
-        6 => {
+        6 if w.has(80) => {
             let (d, a, p) = (w.r(), w.r(), w.p());
             match w.dice.below(3) {
-                0 => format!("elect.sync {d}|{p}, -1;"),
-                1 => format!("redux.sync.{}.b32 {d}, {a}, -1;", w.dice.pick(&["and", "or", "xor"])),
+                0 if w.has(90) => format!("elect.sync {d}|{p}, -1;"),
+                0 | 1 => format!("redux.sync.{}.b32 {d}, {a}, -1;", w.dice.pick(&["and", "or", "xor"])),
                 _ => {
                     let (op, ty) = (w.dice.pick(&["add", "min", "max"]), w.dice.pick(&["u32", "s32"]));
                     format!("redux.sync.{op}.{ty} {d}, {a}, -1;")
@@ -32,6 +32,9 @@ pub(super) fn line(w: &mut Writer<'_>) -> String {
         _ => product(w),
     }
 }
+
+/// The products of these that sm_75 has.
+const TURING_PRODUCTS: [usize; 2] = [1, 7];
 
 /// A product of fragments: shape, layouts and types; registers of A, B and C.
 const PRODUCTS: [(&str, &str, [usize; 3], bool); 8] = [
@@ -46,13 +49,14 @@ const PRODUCTS: [(&str, &str, [usize; 3], bool); 8] = [
 ];
 
 fn product(w: &mut Writer<'_>) -> String {
-    if w.dice.chance(12) {
+    if w.has(80) && w.dice.chance(12) {
         let (a, b, c, d) = (w.g(), w.g(), w.g(), w.g());
         return format!(
             "{{\n.reg .f64 %v<2>;\nmma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{%v0, %v1}}, {{{a}}}, {{{b}}}, {{{c}, {d}}};\nmov.f64 {d}, %v0;\nmax.f64 {a}, %v1, {a};\n}}"
         );
     }
-    let (shape, types, [a, b, c], single) = w.dice.pick(&PRODUCTS);
+    let of = if w.has(80) { w.dice.below(PRODUCTS.len()) } else { w.dice.pick(&TURING_PRODUCTS) };
+    let (shape, types, [a, b, c], single) = PRODUCTS[of];
     let words = |w: &mut Writer<'_>, n: usize| (0..n).map(|_| w.r()).collect::<Vec<_>>().join(", ");
     let (a, b) = (words(w, a), words(w, b));
     let sums = if single { (0..c).map(|_| w.f()).collect::<Vec<_>>().join(", ") } else { words(w, c) };

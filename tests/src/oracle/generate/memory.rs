@@ -19,7 +19,7 @@ pub(super) fn line(w: &mut Writer<'_>) -> String {
         12 => table(w),
         13 if w.threads == 1 => alone(w),
         13 | 14 if w.uniform && !w.left => together(w),
-        14 if w.uses_shared => matrix::copy(w),
+        14 if w.uses_shared && w.has(80) => matrix::copy(w),
         15 => format!("{};", w.dice.pick(&["membar.gl", "membar.cta", "fence.acq_rel.gpu", "fence.sc.cta"])),
         _ => input(w),
     }
@@ -141,7 +141,10 @@ fn scratch(w: &mut Writer<'_>) -> String {
         let at = w.dice.below(SCRATCH_BYTES / 8) * 8;
         return match w.dice.below(2) {
             0 => format!("st.global.v2.u32 [%scratch+{at}], {{{}, {}}};", w.r(), w.int_or_constant(32)),
-            _ => format!("st.global.v4.u8 [%scratch+{at}], {{{}, {}, {}, {}}};", w.r(), w.h(), w.r(), w.r()),
+            _ => {
+                let second = if w.strict() { w.r() } else { w.h() };
+                format!("st.global.v4.u8 [%scratch+{at}], {{{}, {second}, {}, {}}};", w.r(), w.r(), w.r())
+            }
         };
     }
     let (start, offset) = indexed(w, "%scratch", size, entries);

@@ -12,6 +12,8 @@ pub struct Kernel {
     pub seed: u64,
     /// Its weight.
     pub focus: Focus,
+    /// The number of the target for which ptxas takes it; none if it may hold every form that our front end takes.
+    pub target: Option<u32>,
     /// Blocks.
     pub grid: [u32; 3],
     /// Threads per block.
@@ -35,8 +37,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The kernel of a seed.
-    pub fn random(seed: u64, focus: Focus) -> Self {
+    /// The kernel of a seed. With a target, ptxas takes it for that target.
+    pub fn random(seed: u64, focus: Focus, target: Option<u32>) -> Self {
         let mut dice = Dice::new(seed ^ (focus as u64) << 56);
         let block = pick_block(&mut dice, focus);
         let grid = dice.pick(&[[1, 1, 1], [1, 1, 1], [2, 1, 1], [3, 1, 1], [2, 2, 1], [1, 1, 2]]);
@@ -52,9 +54,10 @@ impl Kernel {
         };
         let threads: u32 = block.iter().product();
         let calls = dice.chance(30);
-        let functions = if calls { definitions::draw(&mut dice, focus) } else { Vec::new() };
+        let functions = if calls { definitions::draw(&mut dice, focus, target) } else { Vec::new() };
         let mut writer =
             Writer::new(&mut dice, focus, pools, threads, threads * grid.iter().product::<u32>());
+        writer.target = target;
         writer.uses_local = uses_local;
         writer.uses_shared = uses_shared;
         writer.calls = calls;
@@ -71,6 +74,7 @@ impl Kernel {
         Self {
             seed,
             focus,
+            target,
             grid,
             block,
             pools,

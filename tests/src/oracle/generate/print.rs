@@ -6,6 +6,9 @@ use super::shape::{ACCUMULATOR_BYTES, LOCAL_BYTES, SCRATCH_BYTES, SHARED_SLICE_B
 use super::{Dice, functions};
 use std::fmt::Write;
 
+/// The target of kernels that may hold every instruction.
+const NEWEST_TARGET: u32 = 90;
+
 /// What a slot of a thread's output holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputSlot {
@@ -73,12 +76,16 @@ impl Kernel {
 
     fn header(&self, text: &mut String, body: &str) {
         let shared = self.block.iter().product::<u32>() as usize * SHARED_SLICE_BYTES;
-        *text += ".version 9.0\n.target sm_90\n.address_size 64\n\n";
+        let _ = writeln!(
+            text,
+            ".version 9.0\n.target sm_{}\n.address_size 64\n",
+            self.target.unwrap_or(NEWEST_TARGET)
+        );
         *text +=
             ".global .align 8 .b8 g_table[64] = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,250,251,252,253};\n";
         *text +=
             ".const .align 8 .u32 c_table[16] = {3,1,4,1,5,9,2,6,0xFFFFFFFF,0x80000000,5,8,9,7,9,3};\n\n";
-        functions::print(&self.functions, body, text);
+        functions::print(&self.functions, self.target.is_some(), body, text);
         *text += ".visible .entry kernel(\n\t.param .u64 p_in,\n\t.param .u64 p_out,\n\t.param .u64 p_acc,\n";
         *text +=
             "\t.param .u64 p_scratch,\n\t.param .u32 p_word,\n\t.param .u16 p_half,\n\t.param .u64 p_long,\n";
@@ -94,7 +101,7 @@ impl Kernel {
     }
 
     fn declarations(&self, text: &mut String, body: &str) {
-        registers(text, self.pools, self.typed, body);
+        registers(text, self.pools, self.typed, self.target.is_some(), body);
         *text += "\t.reg .b32 %tid_linear, %cta_linear, %gtid, %x0, %x1, %x2, %x3;\n";
         *text += "\t.reg .b64 %in, %inf, %ing, %out, %acc, %scratch, %own, %ownf, %owng, %y0;\n\t.reg .pred %px;\n";
     }

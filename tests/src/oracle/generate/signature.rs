@@ -51,8 +51,12 @@ pub(super) struct Signature {
 }
 
 impl Formal {
-    pub(super) fn random(dice: &mut Dice) -> Self {
-        let class = dice.pick(&[0, 1, 1, 1, 2, 3, 3, 4, 5, 5]);
+    /// If `strict`, of the forms that ptxas takes: no vectors of registers or of variables, and no predicates and halves.
+    pub(super) fn random(dice: &mut Dice, strict: bool) -> Self {
+        let class = match dice.pick(&[0, 1, 1, 1, 2, 3, 3, 4, 5, 5]) {
+            0 | 5 if strict => 1,
+            class => class,
+        };
         let most = match CLASSES[class].bytes {
             0 => 1,
             8 => 2,
@@ -63,6 +67,11 @@ impl Formal {
             (0, _) | (_, 0 | 1) => Storage::Register,
             (_, 2) => Storage::Variable,
             _ => Storage::Bytes,
+        };
+        let (lanes, storage) = match storage {
+            Storage::Register if strict => (1, storage),
+            Storage::Variable if strict && lanes > 1 => (lanes, Storage::Bytes),
+            _ => (lanes, storage),
         };
         Self { class, lanes, storage }
     }
@@ -132,9 +141,12 @@ impl Formal {
 }
 
 impl Signature {
-    pub(super) fn random(dice: &mut Dice) -> Self {
-        let params = (0..dice.between(0, 4)).map(|_| Formal::random(dice)).collect();
-        let results = (0..dice.between(0, 3)).map(|_| Formal::random(dice)).collect();
+    /// If `strict`, of the forms that ptxas takes: with several results, functions can neither be recursive nor called through
+    /// a register.
+    pub(super) fn random(dice: &mut Dice, strict: bool) -> Self {
+        let params = (0..dice.between(0, 4)).map(|_| Formal::random(dice, strict)).collect();
+        let most = if strict { 1 } else { 3 };
+        let results = (0..dice.between(0, most)).map(|_| Formal::random(dice, strict)).collect();
         Self { params, results, typed: dice.chance(50) }
     }
 

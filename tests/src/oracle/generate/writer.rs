@@ -10,6 +10,8 @@ pub(crate) struct Writer<'d> {
     pub(super) dice: &'d mut Dice,
     pub(super) focus: Focus,
     pub(super) pools: Pools,
+    /// The number of the target for which ptxas has to take what is drawn; none if every form is wanted.
+    pub(super) target: Option<u32>,
     /// Threads of a block.
     pub(super) block_threads: u32,
     /// Threads of the launch.
@@ -49,6 +51,7 @@ impl<'d> Writer<'d> {
             dice,
             focus,
             pools,
+            target: None,
             block_threads,
             threads,
             uses_local: false,
@@ -64,6 +67,21 @@ impl<'d> Writer<'d> {
             breakable: None,
             budget: 0,
         }
+    }
+
+    /// Whether an instruction may be drawn that exists from this target on.
+    pub(super) fn has(&self, target: u32) -> bool {
+        self.target.is_none_or(|number| number >= target)
+    }
+
+    /// Only what ptxas takes may be drawn: fewer forms than our front end takes.
+    pub(super) fn strict(&self) -> bool {
+        self.target.is_some()
+    }
+
+    /// A register or constant, where ptxas takes both of our front end and only registers.
+    pub(super) fn packed_operand(&mut self) -> String {
+        if self.strict() { self.r() } else { self.int_or_constant(32) }
     }
 
     pub(super) fn id(&mut self) -> usize {
@@ -147,6 +165,9 @@ impl<'d> Writer<'d> {
     pub(super) fn amount(&mut self) -> String {
         match self.dice.below(4) {
             0 => self.r(),
+            1 if self.strict() => {
+                format!("{}", self.dice.pick(&[0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255]))
+            }
             1 => format!(
                 "{}",
                 self.dice.pick(&[0, 1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 4_294_967_295u64])

@@ -2,9 +2,11 @@
 
 use super::super::Row;
 use super::super::execution::Execution;
-use super::super::half::{Finish, arithmetic, by_halves, compare, fused, infinity, min_max, product, source};
+use super::super::half::{
+    Finish, arithmetic, arranged, by_halves, compare, fused, infinity, min_max, product, source, sum_of_low,
+};
 use super::super::operands::{combine, put, put_pred, read_pred};
-use crate::isa::{BoolFloat, BoolOp, FCmp, Ftz, HalfTy, Max, NanProp, Relu, Sat};
+use crate::isa::{BoolFloat, BoolOp, FCmp, Ftz, HalfTy, Halves, Max, NanProp, Relu, Sat};
 
 #[inline(always)]
 pub(super) fn hadd2(e: Execution<'_>, ty: HalfTy, ftz: Ftz, sat: Sat) {
@@ -70,4 +72,49 @@ pub(super) fn hset2(e: Execution<'_>, ty: HalfTy, cmp: FCmp, ftz: Ftz, bop: Bool
     };
     let r = Row::from_fn(|l| ((low >> l & 1) * on) | (((high >> l & 1) * on) << 16));
     put(warp, inst, &r, exec);
+}
+
+#[inline(always)]
+pub(super) fn hadd2_parts(e: Execution<'_>, ty: HalfTy, ftz: Ftz, sat: Sat, a: Halves, b: Halves) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, _] = inst.src;
+    let (a, b) = (arranged(warp, s0, ty, ftz.0, a), arranged(warp, s1, ty, ftz.0, b));
+    let end = Finish { ftz: ftz.0, sat: sat.0, relu: false };
+    put(warp, inst, &arithmetic(ty, end, [&a, &b, &b], |x, y, _| x + y), exec);
+}
+
+#[inline(always)]
+pub(super) fn hmul2_parts(e: Execution<'_>, ty: HalfTy, ftz: Ftz, sat: Sat, a: Halves, b: Halves) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, _] = inst.src;
+    let (a, b) = (arranged(warp, s0, ty, ftz.0, a), arranged(warp, s1, ty, ftz.0, b));
+    let end = Finish { ftz: ftz.0, sat: sat.0, relu: false };
+    put(warp, inst, &arithmetic(ty, end, [&a, &b, &b], product), exec);
+}
+
+#[inline(always)]
+#[expect(clippy::too_many_arguments)]
+pub(super) fn hfma2_parts(
+    e: Execution<'_>,
+    ty: HalfTy,
+    ftz: Ftz,
+    sat: Sat,
+    relu: Relu,
+    a: Halves,
+    b: Halves,
+    c: Halves,
+) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, s2] = inst.src;
+    let [a, b, c] = [(s0, a), (s1, b), (s2, c)].map(|(s, part)| arranged(warp, s, ty, ftz.0, part));
+    let end = Finish { ftz: ftz.0, sat: sat.0, relu: relu.0 };
+    put(warp, inst, &arithmetic(ty, end, [&a, &b, &c], fused), exec);
+}
+
+#[inline(always)]
+pub(super) fn hadd_single(e: Execution<'_>, ty: HalfTy, ftz: Ftz, sat: Sat, a: Halves, b: Halves) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, _] = inst.src;
+    let (a, b) = (arranged(warp, s0, ty, ftz.0, a), arranged(warp, s1, ty, ftz.0, b));
+    put(warp, inst, &sum_of_low(ty, sat.0, &a, &b), exec);
 }

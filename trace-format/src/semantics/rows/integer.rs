@@ -238,6 +238,36 @@ pub(super) fn lea_hi_sx32(e: Execution<'_>, shift: ShiftBy, x: Extended) {
 }
 
 #[inline(always)]
+pub(super) fn lea_hi_carry(e: Execution<'_>, shift: ShiftBy, x: Extended) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, s2] = inst.src;
+    let (a, b, c) = (int_src(warp, s0), int_src(warp, s1), int_src(warp, s2));
+    let n = u32::from(shift.0 & 31);
+    let upper = int::map2(&a, &c, |lo, hi| (((u64::from(hi) << 32 | u64::from(lo)) << n) >> 32) as u32);
+    sum_with_carry(Execution { inst, warp, exec }, &upper, &b, x);
+}
+
+#[inline(always)]
+pub(super) fn lea_hi_sx32_carry(e: Execution<'_>, shift: ShiftBy, x: Extended) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, _] = inst.src;
+    let (a, b) = (int_src(warp, s0), int_src(warp, s1));
+    let n = u32::from(shift.0 & 31);
+    let upper = int::map1(&a, |x| ((i64::from(x as i32) << n) >> 32) as u32);
+    sum_with_carry(Execution { inst, warp, exec }, &upper, &b, x);
+}
+
+/// Writes the sum of two words and the carry in, and the carry out.
+#[inline(always)]
+fn sum_with_carry(e: Execution<'_>, a: &Row, b: &Row, x: Extended) {
+    let Execution { inst, warp, exec } = e;
+    let carry = if x.0 { read_pred(warp, inst.psrc[0]) } else { 0 };
+    let (r, out) = int::add3_carry(a, b, &Row::ZERO, 0, carry);
+    put(warp, inst, &r, exec);
+    put_pred(warp, inst, 0, out, exec);
+}
+
+#[inline(always)]
 pub(super) fn imad_hi_pair(e: Execution<'_>, sign: Sign) {
     let Execution { inst, warp, exec } = e;
     let [s0, s1, s2] = inst.src;

@@ -1,9 +1,9 @@
 //! Rows of the opcode table for bits, moves and special registers.
 
 use super::super::execution::Execution;
-use super::super::operands::{logic_src, put, put_pair, put_pred, read_pred, special};
+use super::super::operands::{combine, logic_src, put, put_pair, put_pred, read_pred, special};
 use super::super::{Row, WARP_SIZE, int};
-use crate::isa::{High, Lut, Pred, PrmtMode, ShiftAmount, Sign, SpecialReg, Wide, Wrap};
+use crate::isa::{BoolOp, High, Lut, Pred, PrmtMode, ShiftAmount, Sign, SpecialReg, Wide, Wrap};
 
 #[inline(always)]
 pub(super) fn lop3(e: Execution<'_>, lut: Lut) {
@@ -15,6 +15,17 @@ pub(super) fn lop3(e: Execution<'_>, lut: Lut) {
     if inst.pdst[0] != 7 {
         put_pred(warp, inst, 0, int::mask_of(|l| r.0[l] != 0), exec);
     }
+}
+
+#[inline(always)]
+pub(super) fn lop3_with(e: Execution<'_>, lut: Lut, bop: BoolOp) {
+    let Execution { inst, warp, exec } = e;
+    let [s0, s1, s2] = inst.src;
+    let (a, b, c) = (logic_src(warp, s0), logic_src(warp, s1), logic_src(warp, s2));
+    let r = int::lop3(&a, &b, &c, lut);
+    let with = read_pred(warp, inst.psrc[0]);
+    put(warp, inst, &r, exec);
+    put_pred(warp, inst, 0, combine(bop, int::mask_of(|l| r.0[l] != 0), with), exec);
 }
 
 #[inline(always)]

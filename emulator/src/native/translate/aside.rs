@@ -1,0 +1,271 @@
+//! Instructions that our table can express only in several: branches through a register, copies from global to shared memory,
+//! and accesses with an operand or a result that their row does not have.
+
+use super::args::Args;
+use super::code::{Aside, Code, Place, Refusal, temporary};
+use super::memory::{self, WIDTHS};
+use sass::{INSTRUCTION_BYTES, Instruction, PT, Value};
+use trace_format::isa::{
+    BoolOp, Extended, High, ICmp, Inst, Lut, Max, MemOrder, MemWidth, Op, Pred, PredSrc, ReadOnly, Reg,
+    Scale, Sign, Src, UniformReg, Wide, Wrap,
+};
+
+/// Translates an instruction of this file; none if it is another.
+pub(super) fn translate(
+    code: &Code<'_>,
+    word: &Instruction,
+    args: &mut Args<'_>,
+) -> Result<Option<Place>, Refusal> {
+    match word.mnemonic {
+        "BRX" | "BRXU" => branch(code, word, args).map(Some),
+        "LEA" | "ULEA" if word.has("X") && !word.has("HI") => lea(args).map(Some),
+        "IMAD" if word.has("HI") && (word.has("X") || answers_second(word)) => {
+            high_with_carry(args).map(Some)
+        }
+        "SGXT" if word.has("W") => wrapped_extension(args).map(Some),
+        "PLOP3" if word.operands.iter().any(|operand| operand.suffix == "SIGN") => signs(args).map(Some),
+        "LDGSTS" => copy(word, args).map(Some),
+        "ATOM" if answers(word).is_some() => answered_atomic(word, args).map(Some),
+        "LD" | "ST" if memory::is_narrow(word) => narrow(word, args).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// A branch to the address in a register pair: the lanes of each target, one after the other. The compiler lists the targets.
+fn branch(code: &Code<'_>, word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let targets = code.branches.iter().find(|branch| branch.address == word.address);
+    let targets = &targets.ok_or("the cubin does not list its targets")?.targets;
+    let operand = args.take()?;
+    let register = match operand.value {
+        Value::Register(number) => Src::reg(Reg(number)),
+        Value::Uniform(number) => Src::uniform(UniformReg(number)),
+        _ => return Err("its target is not in a register".into()),
+    };
+    // The place behind it is added and subtracted again, so that the register has the address within the function.
+    let own = (word.address + INSTRUCTION_BYTES as u64) as i64;
+    match args.take()?.value {
+        Value::Target(0) => {}
+        Value::Target(address) if address as i64 == -own => {}
+        Value::Integer(offset) if offset == -own => {}
+        other => return Err(format!("its target is relative to {other:?}")),
+    }
+    let mut targets = targets.clone();
+    targets.sort_unstable();
+    targets.dedup();
+    // P0 is kept in a register, and put back before the code goes on.
+    let (kept, p0) = (temporary(0), Pred(0));
+    let everything = Src::imm(0x7F);
+    let mut keep = Inst::new(Op::P2r {}).srcs([Src::RZ, everything]);
+    keep.dst = kept;
+    let mut aside = Aside { insts: vec![keep], ..Aside::default() };
+    let mut jumps = Vec::new();
+    for target in &targets {
+        let op = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
+        let mut compare = Inst::new(op).srcs([register, Src::imm(*target as u32)]);
+        compare.pdst[0] = p0;
+        compare.psrc[0] = PredSrc::TRUE;
+        aside.insts.push(compare);
+        jumps.push(aside.insts.len());
+        aside.insts.push(Inst::new(Op::Bra {}).guarded(PredSrc { pred: p0, not: false }));
+    }
+    aside.insts.push(Inst::new(Op::Bpt {}));
+    for (jump, target) in jumps.into_iter().zip(&targets) {
+        aside.local.push((jump, aside.insts.len()));
+        aside.insts.push(Inst::new(Op::R2p {}).srcs([Src::reg(kept), Src::imm(1)]));
+        let mut bra = Inst::new(Op::Bra {});
+        bra.target = code.place(*target)?;
+        aside.insts.push(bra);
+    }
+    Ok(Place::Aside(aside))
+}
+
+/// A shifted sum with a carry into its lower word.
+fn lea(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("X");
+    let mut sum = Inst::new(Op::Iadd3Carries { x: Extended(true) });
+    args.dst(&mut sum)?;
+    args.pred_dsts(&mut sum);
+    let term = args.src()?;
+    sum.src[1] = args.src()?;
+    if term.neg || sum.src[1].neg {
+        return Err("a negated term with a carry is not known of it".into());
+    }
+    let shift = args.integer()?;
+    sum.psrc[..2].copy_from_slice(&[args.maybe_pred_src().unwrap_or(PredSrc::FALSE), PredSrc::FALSE]);
+    let op = Op::ShfL { wide: Wide(false), wrap: Wrap(false), high: High(false) };
+    let mut shifted = Inst::new(op).srcs([term, Src::imm(shift as u32), Src::RZ]);
+    shifted.dst = temporary(0);
+    (sum.src[0], sum.src[2]) = (Src::reg(shifted.dst), Src::RZ);
+    Ok(Aside::of([shifted, sum]))
+}
+
+/// The upper word of a product and a pair, with a carry in or out: that of the 64-bit sum.
+fn high_with_carry(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("HI");
+    let (x, sign) = (Extended(args.has("X")), super::arithmetic::sign(args));
+    let mut upper = Inst::new(Op::Mov {});
+    args.dst(&mut upper)?;
+    if !upper.udst.is_zero() {
+        return Err("a uniform result with a carry is not known of it".into());
+    }
+    let mut sum = Inst::new(Op::ImadWideCarry { sign, x });
+    sum.pdst[0] = args.pred_dst().unwrap_or(Pred::PT);
+    args.srcs::<3>(&mut sum)?;
+    sum.psrc[0] = if x.0 { args.pred_src() } else { PredSrc::FALSE };
+    if sum.src[2].neg {
+        return Err("a negated addend of 64 bits is not known".into());
+    }
+    sum.dst = temporary(0);
+    upper.src[0] = Src::reg(temporary(1));
+    Ok(Aside::of([sum, upper]))
+}
+
+/// The low bits of a word, whose number counts modulo 32.
+fn wrapped_extension(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("W");
+    let mut extension = Inst::new(Op::Sgxt { sign: super::arithmetic::sign(args) });
+    args.dst(&mut extension)?;
+    args.srcs::<2>(&mut extension)?;
+    let length = and(extension.src[1], 31, temporary(0));
+    extension.src[1] = Src::reg(temporary(0));
+    Ok(Aside::of([length, extension]))
+}
+
+/// to = source & mask.
+fn and(source: Src, mask: u32, to: Reg) -> Inst {
+    let mut inst = Inst::new(Op::Lop3 { lut: Lut(0xC0) }).srcs([source, Src::imm(mask), Src::RZ]);
+    inst.dst = to;
+    inst
+}
+
+/// Functions of the signs of three registers: the function of the registers themselves has the sign that is wanted.
+fn signs(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("LUT");
+    let mut results = Inst::new(Op::Nop {});
+    args.pred_dsts(&mut results);
+    let mut sources = [Src::RZ; 3];
+    for source in &mut sources {
+        let part;
+        (*source, part) = args.part()?;
+        if !matches!(part, "SIGN" | "") || source.neg {
+            return Err("one of its sources is of a kind that is not known of it".into());
+        }
+    }
+    let mut insts = Vec::new();
+    for (at, pred) in results.pdst.into_iter().enumerate() {
+        let lut = Lut(args.integer()? as u8);
+        if pred == Pred::PT {
+            continue;
+        }
+        let word = temporary(at as u8);
+        let mut combined = Inst::new(Op::Lop3 { lut }).srcs(sources);
+        combined.dst = word;
+        let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::S32, bop: BoolOp::And, ex: Extended(false) };
+        let mut sign = Inst::new(op).srcs([Src::reg(word), Src::RZ]);
+        sign.pdst[0] = pred;
+        sign.psrc[0] = PredSrc::TRUE;
+        insts.extend([combined, sign]);
+    }
+    Ok(Aside::of(insts))
+}
+
+/// A copy from global to shared memory, which has ended when the next instruction begins. Where its predicate does not hold,
+/// zeros are stored. With `ZFILL` the address is that of the data plus the number of bytes at their end that become zeros.
+fn copy(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("BYPASS");
+    args.has("ACCESS");
+    let fills = args.has("ZFILL");
+    let width = args.pick(&WIDTHS).unwrap_or(MemWidth::B32);
+    let (data, address) = (temporary(0), temporary(4));
+    let mut store = Inst::new(Op::Sts { width, scale: Scale::X1 });
+    memory::address(&mut store, args, memory::Form::Narrow)?;
+    store.src[1] = Src::reg(data);
+    let mut load = Inst::new(Op::Ldg { width, order: MemOrder::Weak, ro: ReadOnly(false) });
+    load.dst = data;
+    memory::address(&mut load, args, memory::Form::Wide)?;
+    let copied = args.pred_src();
+    if copied == PredSrc::TRUE && !fills {
+        return Ok(Aside::of([load, store]));
+    }
+    if word.guard.predicate != PT || word.guard.negated {
+        return Err("a guard and zeros are not known of it".into());
+    }
+    let registers = || (0..width.regs()).map(|n| data.nth(n));
+    let mut insts: Vec<Inst> =
+        registers().map(|reg| Inst { dst: reg, ..Inst::new(Op::Mov {}).srcs([Src::RZ]) }).collect();
+    let bytes = 4 * u32::from(width.regs());
+    let zeros = temporary(6);
+    if fills {
+        if !load.base.is_zero() {
+            return Err("a uniform base and zeros are not known of it".into());
+        }
+        let mut whole = Inst::new(Op::IaddPair {}).srcs([load.src[0], Src::imm(load.offset as u32)]);
+        whole.dst = address;
+        insts.push(whole);
+        insts.push(and(Src::reg(address), bytes - 1, zeros));
+        insts.push(and(Src::reg(address), !(bytes - 1), address));
+        (load.src[0], load.offset) = (Src::reg(address), 0);
+    }
+    insts.push(load.guarded(copied));
+    if fills {
+        // 8 * (bytes - zeros), the bits that remain, of which each word takes its part.
+        let scaled = Inst::new(Op::Imad {}).srcs([Src::reg(zeros), Src::imm(8u32.wrapping_neg()), Src::RZ]);
+        insts.push(Inst { dst: zeros, ..scaled });
+        for (number, reg) in registers().enumerate() {
+            let (bits, mask) = (temporary(7), temporary(7));
+            let left = Src::imm(8 * (bytes - 4 * number as u32));
+            let sum = Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([Src::reg(zeros), left, Src::RZ]);
+            insts.push(Inst { dst: bits, ..sum });
+            let op = Op::Imnmx { sign: Sign::S32, max: Max(true) };
+            insts.push(Inst { dst: bits, ..Inst::new(op).srcs([Src::reg(bits), Src::RZ]) });
+            let ones = Inst::new(Op::Bmsk { wrap: Wrap(false) }).srcs([Src::RZ, Src::reg(bits)]);
+            insts.push(Inst { dst: mask, ..ones });
+            let kept = Inst::new(Op::Lop3 { lut: Lut(0xC0) }).srcs([Src::reg(reg), Src::reg(mask), Src::RZ]);
+            insts.push(Inst { dst: reg, ..kept });
+        }
+    }
+    insts.push(store);
+    Ok(Aside::of(insts))
+}
+
+/// Whether the operand behind the result is a predicate that is written.
+fn answers_second(word: &Instruction) -> bool {
+    matches!(word.operands.get(1), Some(operand) if matches!(operand.value, Value::Predicate(number) if number != PT))
+}
+
+/// The predicate that says whether an atomic on a generic address was done, if it writes one: code for shared memory follows
+/// where it was not.
+fn answers(word: &Instruction) -> Option<Pred> {
+    match word.operands.first()?.value {
+        Value::Predicate(number) if number != PT => Some(Pred(number)),
+        _ => None,
+    }
+}
+
+/// An atomic on a generic address that says that it was done: ours has done it in any memory.
+fn answered_atomic(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let atomic = memory::atomic(word, args, true)?;
+    let mut done = Inst::new(Op::Plop3Both { lut: Lut(0xFF), second: Lut(0) });
+    done.pdst[0] = answers(word).unwrap_or(Pred::PT);
+    done.psrc = [PredSrc::TRUE; 3];
+    Ok(Aside::of([atomic, done]))
+}
+
+/// A generic access whose address has 32 bits: they are extended to a pair before.
+fn narrow(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let (order, width) = (memory::order(args), memory::width(args));
+    let loads = word.mnemonic == "LD";
+    let op = if loads { Op::Ld { width, order } } else { Op::St { width, order } };
+    let mut access = if loads {
+        memory::load(op, args, memory::Form::Extended)?
+    } else {
+        memory::store(op, args, memory::Form::Extended)?
+    };
+    let (low, high) = (temporary(0), temporary(1));
+    let mut first = Inst::new(Op::Mov {}).srcs([access.src[0]]);
+    first.dst = low;
+    let mut second = Inst::new(Op::Mov {}).srcs([Src::RZ]);
+    second.dst = high;
+    access.src[0] = Src::reg(low);
+    Ok(Aside::of([first, second, access]))
+}

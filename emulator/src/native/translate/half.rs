@@ -1,0 +1,102 @@
+//! Arithmetic on pairs of halves, with the halves that an operand names.
+
+use super::args::Args;
+use super::arithmetic::{chosen, is_max, setp};
+use super::code::Refusal;
+use super::float::comparison;
+use sass::{Instruction, RZ, Value};
+use trace_format::isa::{BoolFloat, Ftz, HalfTy, Halves, Inst, Max, NanProp, Op, Operand, Relu, Sat, Src};
+
+/// Translates an instruction on halves.
+pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    let ty = if args.has("BF16_V2") { HalfTy::Bf16 } else { HalfTy::F16 };
+    match word.mnemonic {
+        "HSET2" => {
+            let bf = BoolFloat(args.has("BF"));
+            let (cmp, bop, ftz) = comparison(args)?;
+            literal_pair_at(args, 1)?;
+            chosen(Op::Hset2 { ty, cmp, ftz, bop, bf }, args)
+        }
+        "HSETP2" => {
+            let (cmp, bop, ftz) = comparison(args)?;
+            setp(Op::Hsetp2 { ty, cmp, ftz, bop }, args)
+        }
+        "HMNMX2" => {
+            let (ftz, nan) = (Ftz(args.has("FTZ")), NanProp(args.has("NAN")));
+            let mut inst = Inst::new(Op::Nop {});
+            args.dst(&mut inst)?;
+            args.srcs::<2>(&mut inst)?;
+            inst.op = Op::Hmnmx2 { ty, max: Max(is_max(args)?), ftz, nan };
+            Ok(inst)
+        }
+        _ => arithmetic(word, ty, args),
+    }
+}
+
+/// Refuses a pair of literals as a source of a comparison.
+fn literal_pair_at(args: &Args<'_>, from: usize) -> Result<(), Refusal> {
+    match args.rest().get(from..).unwrap_or_default().iter().any(|o| matches!(o.value, Value::Half(_))) {
+        true => Err("a pair of literals is not known of it".into()),
+        false => Ok(()),
+    }
+}
+
+/// A source, which may be two literals, with its halves.
+fn source(args: &mut Args<'_>) -> Result<(Src, Halves), Refusal> {
+    let first = args.peek().ok_or("an operand is missing")?;
+    if let Value::Half(upper) = first.value {
+        args.skip(1);
+        let Value::Half(lower) = args.take()?.value else {
+            return Err("one of a pair of literals is missing".into());
+        };
+        return Ok((Src::imm(u32::from(upper) << 16 | u32::from(lower)), Halves::Both));
+    }
+    let (src, part) = args.part()?;
+    let halves = match part {
+        "" | "H1_H0" => Halves::Both,
+        "H0_H0" => Halves::Low,
+        "H1_H1" => Halves::High,
+        _ => return Err(format!("the part .{part} of a register is not known of it")),
+    };
+    Ok((src, halves))
+}
+
+fn arithmetic(word: &Instruction, ty: HalfTy, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    args.has("MMA");
+    let single = args.has("F32");
+    let (ftz, sat, relu) = (Ftz(args.has("FTZ")), Sat(args.has("SAT")), Relu(args.has("RELU")));
+    let mut inst = Inst::new(Op::Nop {});
+    args.dst(&mut inst)?;
+    let mut halves = [Halves::Both; 3];
+    let count = if word.mnemonic == "HFMA2" { 3 } else { 2 };
+    for (place, part) in halves.iter_mut().enumerate().take(count) {
+        (inst.src[place], *part) = source(args)?;
+    }
+    let [a, b, c] = halves;
+    let plain = halves == [Halves::Both; 3];
+    inst.op = match word.mnemonic {
+        "HADD2" if single => Op::HaddSingle { ty, ftz, sat, a, b },
+        _ if single => return Err("a result in single precision is not known of it".into()),
+        "HADD2" if plain => Op::Hadd2 { ty, ftz, sat },
+        "HADD2" => Op::Hadd2Parts { ty, ftz, sat, a, b },
+        "HMUL2" if plain && !inst.src.iter().any(|src| src.abs) => Op::Hmul2 { ty, ftz, sat },
+        "HMUL2" => Op::Hmul2Parts { ty, ftz, sat, a, b },
+        _ if is_zero(inst.src[0])
+            && is_zero(inst.src[1])
+            && matches!(inst.src[2].operand, Operand::Imm(_)) =>
+        {
+            // Zero times zero and a literal: the move of a constant, whatever the literal would be as a number.
+            let literal = inst.src[2];
+            let mut moved = Inst::new(Op::Mov {}).srcs([literal]);
+            (moved.dst, moved.udst) = (inst.dst, inst.udst);
+            return Ok(moved);
+        }
+        _ if plain => Op::Hfma2 { ty, ftz, sat, relu },
+        _ => Op::Hfma2Parts { ty, ftz, sat, relu, a, b, c },
+    };
+    Ok(inst)
+}
+
+fn is_zero(src: Src) -> bool {
+    matches!(src.operand, Operand::Reg(reg) if reg.0 == RZ)
+}

@@ -25,7 +25,7 @@ fn main() {
             }
         };
         for function in &cubin.functions {
-            let checked = check(function, cubin.target);
+            let checked = check(&cubin, function);
             functions += 1;
             clean += u64::from(checked.hazards.is_empty());
             all += checked.instructions;

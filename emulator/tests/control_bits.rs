@@ -14,7 +14,7 @@ const LINES: &[u8] = include_bytes!("../sass/tests/data/lines.sm_80.cubin");
 
 fn each_function(image: &[u8]) -> Vec<(String, Checked)> {
     let cubin = Cubin::parse(image).expect("a cubin");
-    cubin.functions.iter().map(|function| (function.name.clone(), check(function, cubin.target))).collect()
+    cubin.functions.iter().map(|function| (function.name.clone(), check(&cubin, function))).collect()
 }
 
 fn hazards(image: &[u8]) -> Vec<Why> {

@@ -112,7 +112,7 @@ fn check_function(
     file: &str,
 ) -> Result<usize, CliError> {
     refuse_closed(function, file)?;
-    let checked = hazards::check(function, cubin.target);
+    let checked = hazards::check(cubin, function);
     let name = warplab_host::symbols::both(&function.name);
     let kind = if function.is_kernel { "kernel" } else { "function" };
     let unknown = match checked.unknown {

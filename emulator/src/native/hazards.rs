@@ -8,12 +8,12 @@
 //! overwrites one that is outstanding is a [`Hazard`].
 
 use super::translate::translate;
-use sass::cubin::Function;
+use sass::cubin::{Cubin, Function};
 use sass::{INSTRUCTION_BYTES, Instruction, Operand, Target, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use trace_format::isa::space::Space;
-use trace_format::isa::{Inst, Kind, LatencyClass, MachineKernel, Pc, Pred, Unit};
+use trace_format::isa::{Inst, Kind, LatencyClass, MachineKernel, Pc, Pred, SourceLine, Unit};
 
 /// Cycles between an increment of a counter and the first instruction that can wait for it (section 4).
 const COUNTER_CYCLES: u8 = 2;
@@ -104,14 +104,20 @@ pub struct Checked {
     pub unknown: usize,
 }
 
-/// Checks the control bits of a function.
+/// Checks the control bits of a function of a cubin.
 ///
 /// A result in one instruction's shadow that no path reads is no hazard. Convergence registers and memory are not followed.
 #[must_use]
-pub fn check(function: &Function<'_>, target: Target) -> Checked {
-    let code = translate(function, "");
-    let unknown = code.traps.len();
-    let words: Vec<Option<Instruction>> = function.instructions().map(Result::ok).collect();
+pub fn check<'a>(cubin: &Cubin<'a>, function: &Function<'a>) -> Checked {
+    let branches = cubin.kernel_info(function).map(|info| info.indirect_branches).unwrap_or_default();
+    let code = translate(function, &branches, "");
+    // What several instructions of ours stand for, behind the code, is left out as well.
+    let is_own = |(at, line): (usize, &SourceLine)| line.code.line as usize == at + 1;
+    let own = code.lines.iter().enumerate().take_while(|line| is_own(*line)).count();
+    let stands_for_several = |inst: &&Inst| inst.kind() == Kind::Branch && inst.target.index() >= own;
+    let unknown = code.traps.len() + code.insts[..own].iter().filter(stands_for_several).count();
+    let mut words: Vec<Option<Instruction>> = function.instructions().take(own).map(Result::ok).collect();
+    words.resize(code.insts.len(), None);
     let parts = function.parts.iter().filter(|(address, _)| *address > 0);
     let kernel = MachineKernel {
         functions: parts
@@ -122,10 +128,10 @@ pub fn check(function: &Function<'_>, target: Target) -> Checked {
         ..MachineKernel::default()
     };
     let mut hazards: Vec<Hazard> = Vec::new();
-    paths(&kernel, &words, target, &mut |hazard| hazards.push(hazard));
+    paths(&kernel, &words, cubin.target, &mut |hazard| hazards.push(hazard));
     hazards.sort_unstable();
     hazards.dedup();
-    Checked { hazards, instructions: kernel.insts.len(), unknown }
+    Checked { hazards, instructions: own, unknown }
 }
 
 /// Follows every path until the outstanding accesses before each block no longer change.

@@ -203,7 +203,8 @@ fn loops_over_literals_are_evaluated() {
          ld.param.u64 %d0, [to]; cvta.to.global.u64 %d0, %d0;\n{body}"
     );
     let lowered = lower(&text, 255);
-    let left = lowered.kernel.insts.iter().filter(|inst| matches!(inst.op.mnemonic().as_str(), "FADD" | "FFMA"));
+    let left =
+        lowered.kernel.insts.iter().filter(|inst| matches!(inst.op.mnemonic().as_str(), "FADD" | "FFMA"));
     assert_eq!(left.count(), 0);
     assert_eq!(run(&lowered, &[vec![0; 1]], &[], 1, 1).pop().unwrap()[0], 80.0f32.to_bits());
 }

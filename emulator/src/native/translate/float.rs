@@ -134,7 +134,6 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
         "DADD" => binary(Op::Dadd { rnd: rounding(args) }, args)?,
         "DMUL" => binary(Op::Dmul { rnd: rounding(args) }, args)?,
         "DFMA" => ternary(Op::Dfma { rnd: rounding(args) }, args)?,
-        "HADD2" | "HMUL2" | "HFMA2" | "HSET2" | "HSETP2" | "HMNMX2" => super::half::translate(word, args)?,
         "F2F" => {
             let (rnd, ftz, sat) = style(args);
             let formats: Vec<FloatTy> = args.all(&FLOATS);

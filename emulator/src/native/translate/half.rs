@@ -7,8 +7,15 @@ use super::float::comparison;
 use sass::{Instruction, RZ, Value};
 use trace_format::isa::{BoolFloat, Ftz, HalfTy, Halves, Inst, Max, NanProp, Op, Operand, Relu, Sat, Src};
 
-/// Translates an instruction on halves.
-pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+/// Translates an instruction of this file; none if it is another.
+pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Option<Inst>, Refusal> {
+    match word.mnemonic {
+        "HADD2" | "HMUL2" | "HFMA2" | "HSET2" | "HSETP2" | "HMNMX2" => of_halves(word, args).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn of_halves(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     let ty = if args.has("BF16_V2") { HalfTy::Bf16 } else { HalfTy::F16 };
     match word.mnemonic {
         "HSET2" => {

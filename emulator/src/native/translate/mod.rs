@@ -162,7 +162,10 @@ fn single(code: &Code<'_>, at: usize, word: &Instruction, args: &mut Args<'_>) -
             Some(inst) => Some(inst),
             None => match arithmetic::translate(word, args)? {
                 Some(inst) => Some(inst),
-                None => float::translate(word, args)?,
+                None => match float::translate(word, args)? {
+                    Some(inst) => Some(inst),
+                    None => half::translate(word, args)?,
+                },
             },
         },
     };

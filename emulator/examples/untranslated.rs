@@ -1,43 +1,28 @@
 //! Lists the instructions of cubins that have no translation, by their form, with how often each occurs and an example:
 //! `cargo run --release -p warplab-emulator --example untranslated -- *.cubin`.
 
+mod cubins;
+
 use emulator::native::translate::translate;
-use sass::cubin::Cubin;
 use std::collections::BTreeMap;
 
 fn main() {
     let mut forms: BTreeMap<String, (u64, String)> = BTreeMap::new();
     let (mut all, mut kernels, mut whole) = (0, 0, 0);
-    for path in std::env::args().skip(1) {
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                eprintln!("{path}: {error}");
-                continue;
-            }
-        };
-        let cubin = match Cubin::parse(&bytes) {
-            Ok(cubin) => cubin,
-            Err(error) => {
-                eprintln!("{path}: {error}");
-                continue;
-            }
-        };
-        for function in &cubin.functions {
-            let branches = cubin.kernel_info(function).map(|info| info.indirect_branches).unwrap_or_default();
-            let code = translate(function, &branches, "");
-            all += function.len();
-            kernels += 1;
-            whole += usize::from(code.traps.is_empty());
-            for (_, why) in &code.traps {
-                let text = why.strip_prefix('`').unwrap_or(why);
-                let name = text.split([' ', '`']).find(|word| !word.starts_with('@')).unwrap_or(text);
-                let reason = why.rsplit_once('(').map_or("", |(_, reason)| reason.trim_end_matches(')'));
-                let entry = forms.entry(format!("{name}: {reason}")).or_insert((0, why.clone()));
-                entry.0 += 1;
-            }
+    cubins::each_function(|_, cubin, function| {
+        let branches = cubin.kernel_info(function).map(|info| info.indirect_branches).unwrap_or_default();
+        let code = translate(function, &branches, "");
+        all += code.length;
+        kernels += 1;
+        whole += usize::from(code.traps.is_empty());
+        for (_, why) in &code.traps {
+            let text = why.strip_prefix('`').unwrap_or(why);
+            let name = text.split([' ', '`']).find(|word| !word.starts_with('@')).unwrap_or(text);
+            let reason = why.rsplit_once('(').map_or("", |(_, reason)| reason.trim_end_matches(')'));
+            let entry = forms.entry(format!("{name}: {reason}")).or_insert((0, why.clone()));
+            entry.0 += 1;
         }
-    }
+    });
     let mut list: Vec<_> = forms.into_iter().collect();
     list.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
     for (form, (count, example)) in &list {

@@ -58,8 +58,7 @@ impl Cluster {
         let controller = daemon(folder, "slurmctld", &["-D"]);
         let node = daemon(folder, "slurmd", &["-D", "-N", "node"]);
         let cluster = Cluster { folder: folder.to_owned(), controller, node, accounting };
-        cluster
-            .wait("the node is idle", || text(&cluster.slurm("sinfo", &["-h", "-o", "%t"])).contains("idle"));
+        until("the node is idle", || text(&cluster.slurm("sinfo", &["-h", "-o", "%t"])).contains("idle"));
         cluster
     }
 
@@ -68,11 +67,6 @@ impl Cluster {
         let mut command = Command::new(program);
         command.args(arguments).env("SLURM_CONF", self.folder.join("slurm.conf"));
         command.output().unwrap_or_else(|why| panic!("{program}: {why}"))
-    }
-
-    /// Waits until something holds; a watchdog ends the test if it never does.
-    fn wait(&self, what: &str, holds: impl Fn() -> bool) {
-        until(what, holds);
     }
 
     /// Kills the node's daemon and its jobs, and starts it again.
@@ -280,13 +274,13 @@ fn nothing_is_lost_on_a_cluster_that_fails() {
 
     // The node dies while jobs run, and the tracking program as well; its successor tracks the same jobs.
     let mut first = begin();
-    cluster.wait("the first results", || results(&out) > 20);
+    until("the first results", || results(&out) > 20);
     cluster.kill_node();
     first.kill().expect("killed");
     first.wait().expect("ended");
     let mut second = begin();
     let before = results(&out);
-    cluster.wait("results after the node's death", || results(&out) > before + 20);
+    until("results after the node's death", || results(&out) > before + 20);
     // A user cancels what is left: that is not submitted again behind the user's back.
     cluster.slurm("scancel", &["--user=root"]);
     let end = end_of(&mut second, "the cancelled sweep");
@@ -348,7 +342,7 @@ fn accounting_says_how_jobs_ended() {
     command.args(sweep(at, &["-o", &shown, "--slurm", slurm]));
     command.env("SLURM_CONF", cluster_conf(at)).env("PATH", path);
     let mut cancelled = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("timing starts");
-    cluster.wait("the first results", || results(&out) > 20);
+    until("the first results", || results(&out) > 20);
     cluster.slurm("scancel", &["--user=root"]);
     let end = end_of(&mut cancelled, "the cancelled sweep");
     let said = std::io::read_to_string(cancelled.stderr.take().expect("its messages")).expect("text");

@@ -4,11 +4,6 @@ use super::vir::{Inst, Val};
 use trace_format::isa::{self, MachineKernel, Op, Operand, Pc, Reg};
 use trace_format::semantics::{Banks, Code, Warp, execute};
 
-/// The result words of a pure operation with one source word, if that is a literal.
-pub(super) fn one_word(op: Op, inst: &Inst) -> Option<[Val; 2]> {
-    if op.info().src_regs == [1, 0, 0] { words(op, inst) } else { None }
-}
-
 /// The result words of a pure operation whose sources are single words, if all are literals.
 pub(super) fn words(op: Op, inst: &Inst) -> Option<[Val; 2]> {
     let info = op.info();

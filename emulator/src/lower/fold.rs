@@ -82,11 +82,13 @@ pub(super) fn fold(inst: &mut Inst, wants_pred: bool) -> Option<Known> {
         }
         Op::Popc {} => Some(Known::one(Val::Imm(plain_imm(&inst.src[0])?.count_ones()))),
         Op::Brev {} => Some(Known::one(Val::Imm(plain_imm(&inst.src[0])?.reverse_bits()))),
-        Op::F2i { .. } | Op::I2f { .. } | Op::F2f { .. } | Op::I2i { .. } => {
-            super::evaluate::one_word(op, inst).map(Known::two)
-        }
         // A product is left: it may still be fused with a sum (`contract`).
-        Op::Fadd { .. } | Op::Ffma { .. } => super::evaluate::words(op, inst).map(Known::two),
+        Op::F2i { .. }
+        | Op::I2f { .. }
+        | Op::F2f { .. }
+        | Op::I2i { .. }
+        | Op::Fadd { .. }
+        | Op::Ffma { .. } => super::evaluate::words(op, inst).map(Known::two),
         Op::Iabs {} => Some(Known::one(Val::Imm((plain_imm(&inst.src[0])? as i32).unsigned_abs()))),
         _ => None,
     }

@@ -13,7 +13,7 @@ use sass::{INSTRUCTION_BYTES, Instruction, Operand, Target, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use trace_format::isa::space::Space;
-use trace_format::isa::{Inst, Kind, LatencyClass, MachineKernel, Pc, Pred, SourceLine, Unit};
+use trace_format::isa::{Inst, Kind, LatencyClass, MachineKernel, Pc, Pred, Unit};
 
 /// Cycles between an increment of a counter and the first instruction that can wait for it (section 4).
 const COUNTER_CYCLES: u8 = 2;
@@ -111,27 +111,18 @@ pub struct Checked {
 pub fn check<'a>(cubin: &Cubin<'a>, function: &Function<'a>) -> Checked {
     let branches = cubin.kernel_info(function).map(|info| info.indirect_branches).unwrap_or_default();
     let code = translate(function, &branches, "");
-    // What several instructions of ours stand for, behind the code, is left out as well.
-    let is_own = |(at, line): (usize, &SourceLine)| line.code.line as usize == at + 1;
-    let own = code.lines.iter().enumerate().take_while(|line| is_own(*line)).count();
-    let stands_for_several = |inst: &&Inst| inst.kind() == Kind::Branch && inst.target.index() >= own;
-    let unknown = code.traps.len() + code.insts[..own].iter().filter(stands_for_several).count();
-    let mut words: Vec<Option<Instruction>> = function.instructions().take(own).map(Result::ok).collect();
+    // What needs several instructions of ours, behind the code, is left out as well.
+    let length = code.length;
+    let needs_several = |inst: &&Inst| inst.kind() == Kind::Branch && inst.target.index() >= length;
+    let unknown = code.traps.len() + code.insts[..length].iter().filter(needs_several).count();
+    let mut words: Vec<Option<Instruction>> = function.instructions().take(length).map(Result::ok).collect();
     words.resize(code.insts.len(), None);
-    let parts = function.parts.iter().filter(|(address, _)| *address > 0);
-    let kernel = MachineKernel {
-        functions: parts
-            .map(|(address, name)| (Pc((address / INSTRUCTION_BYTES as u64) as u32), name.clone()))
-            .filter(|(pc, _)| pc.index() < code.insts.len())
-            .collect(),
-        insts: code.insts,
-        ..MachineKernel::default()
-    };
+    let kernel = MachineKernel { functions: code.functions, insts: code.insts, ..MachineKernel::default() };
     let mut hazards: Vec<Hazard> = Vec::new();
     paths(&kernel, &words, cubin.target, &mut |hazard| hazards.push(hazard));
     hazards.sort_unstable();
     hazards.dedup();
-    Checked { hazards, instructions: own, unknown }
+    Checked { hazards, instructions: length, unknown }
 }
 
 /// Follows every path until the outstanding accesses before each block no longer change.
@@ -385,6 +376,13 @@ impl Outstanding {
         }
         let bit = |counter: Option<u8>| counter.map_or(0, |counter| 1 << counter);
         self.cover(pc, accesses.queue, bit(control.read_counter), bit(control.write_counter));
+        let key = |place, is_write| Key {
+            place,
+            producer: pc,
+            is_write,
+            queue: accesses.queue,
+            lanes: accesses.lanes,
+        };
         for place in &accesses.writes {
             // What the instruction overwrites is its own result from here on.
             if accesses.lanes == Lanes::ALL {
@@ -398,32 +396,16 @@ impl Outstanding {
                 _ => End::Counted(bit(control.write_counter), control.write_counter.map(|_| pc)),
             };
             if end != End::In(0) {
-                self.accesses.insert(
-                    Key {
-                        place: *place,
-                        producer: pc,
-                        is_write: true,
-                        queue: accesses.queue,
-                        lanes: accesses.lanes,
-                    },
-                    end,
-                );
+                self.accesses.insert(key(*place, true), end);
             }
         }
         if accesses.queue.reads_late() {
             // A result that is there has had its operands read.
             let mask = bit(control.read_counter) | bit(control.write_counter);
             for place in &accesses.reads {
-                let key = Key {
-                    place: *place,
-                    producer: pc,
-                    is_write: false,
-                    queue: accesses.queue,
-                    lanes: accesses.lanes,
-                };
                 let is_late = matches!(place, Place::Register(_));
                 if is_late && !accesses.writes.contains(place) {
-                    self.accesses.insert(key, End::Counted(mask, (mask != 0).then_some(pc)));
+                    self.accesses.insert(key(*place, false), End::Counted(mask, (mask != 0).then_some(pc)));
                 }
             }
         }
@@ -487,8 +469,7 @@ impl DependenceBarrier {
         let (Some(Value::Scoreboard(counter)), Some(Value::Integer(most))) = (value(0), value(1)) else {
             return None;
         };
-        let text = word.to_string();
-        let listed = text.split_once('{').map_or("", |(_, rest)| rest);
+        let listed = if let Some(Value::Name(listed)) = value(2) { listed } else { "" };
         let others = listed.chars().filter_map(|c| c.to_digit(10)).fold(0, |mask, number| mask | 1 << number);
         Some(DependenceBarrier { counter, most: u8::try_from(most).unwrap_or(u8::MAX), others })
     }
@@ -510,12 +491,11 @@ impl Accesses {
     fn of(inst: &Inst, word: &Instruction, target: Target) -> Accesses {
         let registers = inst.src_regs().map(|reg| Place::Register(reg.0));
         let uniforms = inst.src_uniforms().map(|reg| Place::Uniform(reg.0));
-        let selected = selected_predicates(word);
-        let read = inst.all_src_preds().filter(|pred| word.mnemonic != "P2R" || selected.contains(pred));
+        let read = inst.all_src_preds().filter(|pred| word.mnemonic != "P2R" || selects(word, *pred));
         let reads = registers.chain(uniforms).chain(read.map(Place::Predicate)).collect();
         let registers = inst.dst_regs().map(|reg| Place::Register(reg.0));
         let uniforms = inst.dst_uniforms().map(|reg| Place::Uniform(reg.0));
-        let written = inst.all_dst_preds().filter(|pred| word.mnemonic != "R2P" || selected.contains(pred));
+        let written = inst.all_dst_preds().filter(|pred| word.mnemonic != "R2P" || selects(word, *pred));
         let writes = registers.chain(uniforms).chain(written.map(Place::Predicate));
         // The result of a barrier is B2R's, which is checked by its counter alone.
         let writes = if inst.kind() == Kind::Barrier { Vec::new() } else { writes.collect() };
@@ -546,14 +526,13 @@ fn converts_doubles(word: &Instruction) -> bool {
     word.mnemonic != "MUFU" && word.modifiers.iter().any(|modifier| modifier.contains("64"))
 }
 
-/// The predicates that the mask of P2R and R2P selects.
-fn selected_predicates(word: &Instruction) -> Vec<Pred> {
+/// Whether the mask of P2R or R2P selects a predicate.
+fn selects(word: &Instruction, predicate: Pred) -> bool {
     let mask = word.operands.iter().rev().find_map(|operand| match operand.value {
         Value::Integer(mask) => Some(mask),
         _ => None,
     });
-    let mask = mask.unwrap_or(0x7f);
-    (0..7).filter(|number| mask >> number & 1 != 0).map(Pred).collect()
+    predicate.0 < 7 && mask.unwrap_or(0x7f) >> predicate.0 & 1 != 0
 }
 
 /// The least number of cycles after which a result can be read that has no dependence counter; none where it has one, or

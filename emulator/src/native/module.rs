@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::OnceLock;
 use trace_format::isa::space::{CODE_STRIDE, CODE_WINDOW_HI};
-use trace_format::isa::{MachineKernel, Param, Pc};
+use trace_format::isa::{MachineKernel, Param};
 use warplab_host::input;
 
 /// Lower word of the first address behind those of a module's functions, which functions of the system get, such as
@@ -242,9 +242,6 @@ impl NativeModule {
                 bytes => format!("b8[{bytes}]"),
             },
         });
-        let parts = function.parts.iter().filter(|(address, _)| *address > 0);
-        let parts =
-            parts.map(|(address, name)| (Pc((address / INSTRUCTION_BYTES as u64) as u32), name.clone()));
         // The count of the cubin has those that hardware takes for itself.
         let allocated = (info.registers as u16).saturating_sub(hidden_registers(self.target.number()));
         MachineKernel {
@@ -258,7 +255,7 @@ impl NativeModule {
             param_bytes: info.parameter_bytes,
             literals: info.bank2.to_vec(),
             max_threads_per_block: info.required_threads.or(info.max_threads),
-            functions: parts.filter(|(pc, _)| pc.index() < code.insts.len()).collect(),
+            functions: code.functions,
             insts: code.insts,
             lines: code.lines,
             files: vec![code.listing],

@@ -114,15 +114,16 @@ impl Warp {
     #[must_use]
     #[inline]
     pub fn acting(&self, inst: &ExecInst, exec: u32) -> u32 {
-        match inst.kind {
-            Kind::Branch | Kind::Exit | Kind::Sync
-                if inst.kind != Kind::Sync || matches!(inst.op, Op::BreakIf { .. }) =>
-            {
-                let lanes = self.pred(inst.psrc[0].index);
-                exec & if inst.psrc[0].not { !lanes } else { lanes }
-            }
-            _ => exec,
+        let has_predicate = match inst.kind {
+            Kind::Branch | Kind::Exit => true,
+            Kind::Sync => matches!(inst.op, Op::BreakIf { .. }),
+            _ => false,
+        };
+        if !has_predicate {
+            return exec;
         }
+        let lanes = self.pred(inst.psrc[0].index);
+        exec & if inst.psrc[0].not { !lanes } else { lanes }
     }
 
     /// Row of the low words of the last texture or surface addresses; the high words are in the next one.

@@ -347,9 +347,10 @@ fn lop3(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     let lut = Lut(args.integer()? as u8);
     inst.op = Op::Lop3 { lut };
     // The predicate is whether the result has ones, combined with this one.
-    let with = args.maybe_pred_src().unwrap_or(if and { PredSrc::TRUE } else { PredSrc::FALSE });
-    if inst.pdst[0] != Pred::PT && with != (if and { PredSrc::TRUE } else { PredSrc::FALSE }) {
-        inst.op = Op::Lop3With { lut, bop: if and { BoolOp::And } else { BoolOp::Or } };
+    let (bop, neutral) = if and { (BoolOp::And, PredSrc::TRUE) } else { (BoolOp::Or, PredSrc::FALSE) };
+    let with = args.maybe_pred_src().unwrap_or(neutral);
+    if inst.pdst[0] != Pred::PT && with != neutral {
+        inst.op = Op::Lop3With { lut, bop };
         inst.psrc[0] = with;
     }
     Ok(inst)

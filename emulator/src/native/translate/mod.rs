@@ -29,6 +29,10 @@ pub struct Translated {
     pub lines: Vec<SourceLine>,
     /// The listing that `lines` refers to.
     pub listing: SourceFile,
+    /// How many of the instructions are in the places of theirs; those behind belong to instructions that need several.
+    pub length: usize,
+    /// Functions within the code behind its beginning, ascending: where each begins, and its name.
+    pub functions: Vec<(Pc, String)>,
     /// Traps in place of code without a translation, with its description; ascending.
     pub traps: Vec<(Pc, String)>,
     /// 32-bit registers that the instructions name (the highest + 1).
@@ -46,13 +50,16 @@ pub fn translate(function: &Function<'_>, branches: &[IndirectBranch], file: &st
         words.map(|word| word.map_err(|e| e.to_string())).collect();
     let is_padding = |word: &Result<Instruction, String>| matches!(word, Ok(word) if word.mnemonic == "NOP");
     let length = decoded.iter().rposition(|word| !is_padding(word)).map_or(0, |last| last + 1);
-    let entries =
-        function.parts.iter().map(|(start, _)| Pc((start / INSTRUCTION_BYTES as u64) as u32)).collect();
+    let place = |address: u64| Pc((address / INSTRUCTION_BYTES as u64) as u32);
+    let entries = function.parts.iter().map(|(start, _)| place(*start)).collect();
+    let parts = function.parts.iter().map(|(start, name)| (place(*start), name.clone()));
     let code = Code { words: &decoded[..length], entries, branches };
     let mut out = Translated {
         listing: SourceFile { language: Language::MachineCode, name: file.to_owned(), lines: Vec::new() },
         insts: Vec::with_capacity(length),
         lines: Vec::with_capacity(length),
+        length,
+        functions: parts.filter(|(pc, _)| (1..length).contains(&pc.index())).collect(),
         traps: Vec::new(),
         registers: 0,
         uniform_registers: 0,
@@ -156,20 +163,15 @@ fn instruction(code: &Code<'_>, at: usize, word: &Instruction) -> Result<Place, 
 
 /// The one instruction that one of theirs is.
 fn single(code: &Code<'_>, at: usize, word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
-    let inst = match control::translate(code, at, word, args)? {
-        Some(inst) => Some(inst),
-        None => match memory::translate(word, args)? {
-            Some(inst) => Some(inst),
-            None => match arithmetic::translate(word, args)? {
-                Some(inst) => Some(inst),
-                None => match float::translate(word, args)? {
-                    Some(inst) => Some(inst),
-                    None => half::translate(word, args)?,
-                },
-            },
-        },
-    };
-    inst.ok_or_else(|| "there is no such instruction in the table".into())
+    if let Some(inst) = control::translate(code, at, word, args)? {
+        return Ok(inst);
+    }
+    for translate in [memory::translate, arithmetic::translate, float::translate, half::translate] {
+        if let Some(inst) = translate(word, args)? {
+            return Ok(inst);
+        }
+    }
+    Err("there is no such instruction in the table".into())
 }
 
 /// Adds the guard. Control flow can have a predicate of its own, which is the guard if there is no other.

@@ -1,6 +1,6 @@
 //! Rows of the opcode table for integer arithmetic and comparison.
 
-use super::super::code::SrcRow;
+use super::super::code::{ExecInst, SrcRow};
 use super::super::execution::Execution;
 use super::super::operands::{int_src, logic_src, put, put_compare, put_pair, put_pred, read_pred};
 use super::super::warp::Warp;
@@ -163,12 +163,7 @@ pub(super) fn lea(e: Execution<'_>, shift: ShiftBy) {
 #[inline(always)]
 pub(super) fn lea_hi(e: Execution<'_>, shift: ShiftBy, x: Extended) {
     let Execution { inst, warp, exec } = e;
-    let [s0, s1, s2] = inst.src;
-    let (a, b, c) = (int_src(warp, s0), int_src(warp, s1), int_src(warp, s2));
-    let n = u32::from(shift.0 & 31);
-    let upper = int::map2(&a, &c, |lo, hi| (((u64::from(hi) << 32 | u64::from(lo)) << n) >> 32) as u32);
-    let carry = if x.0 { read_pred(warp, inst.psrc[0]) } else { 0 };
-    let (r, _) = int::add3_carry(&upper, &b, &Row::ZERO, 0, carry);
+    let (r, _) = with_carry(warp, inst, &shifted_upper(warp, inst, shift), x);
     put(warp, inst, &r, exec);
 }
 
@@ -228,43 +223,46 @@ pub(super) fn imad_wide_carry(e: Execution<'_>, sign: Sign, x: Extended) {
 #[inline(always)]
 pub(super) fn lea_hi_sx32(e: Execution<'_>, shift: ShiftBy, x: Extended) {
     let Execution { inst, warp, exec } = e;
-    let [s0, s1, _] = inst.src;
-    let (a, b) = (int_src(warp, s0), int_src(warp, s1));
-    let n = u32::from(shift.0 & 31);
-    let upper = int::map1(&a, |x| ((i64::from(x as i32) << n) >> 32) as u32);
-    let carry = if x.0 { read_pred(warp, inst.psrc[0]) } else { 0 };
-    let (r, _) = int::add3_carry(&upper, &b, &Row::ZERO, 0, carry);
+    let (r, _) = with_carry(warp, inst, &shifted_upper_sx32(warp, inst, shift), x);
     put(warp, inst, &r, exec);
 }
 
 #[inline(always)]
 pub(super) fn lea_hi_carry(e: Execution<'_>, shift: ShiftBy, x: Extended) {
     let Execution { inst, warp, exec } = e;
-    let [s0, s1, s2] = inst.src;
-    let (a, b, c) = (int_src(warp, s0), int_src(warp, s1), int_src(warp, s2));
-    let n = u32::from(shift.0 & 31);
-    let upper = int::map2(&a, &c, |lo, hi| (((u64::from(hi) << 32 | u64::from(lo)) << n) >> 32) as u32);
-    sum_with_carry(Execution { inst, warp, exec }, &upper, &b, x);
+    let (r, out) = with_carry(warp, inst, &shifted_upper(warp, inst, shift), x);
+    put(warp, inst, &r, exec);
+    put_pred(warp, inst, 0, out, exec);
 }
 
 #[inline(always)]
 pub(super) fn lea_hi_sx32_carry(e: Execution<'_>, shift: ShiftBy, x: Extended) {
     let Execution { inst, warp, exec } = e;
-    let [s0, s1, _] = inst.src;
-    let (a, b) = (int_src(warp, s0), int_src(warp, s1));
-    let n = u32::from(shift.0 & 31);
-    let upper = int::map1(&a, |x| ((i64::from(x as i32) << n) >> 32) as u32);
-    sum_with_carry(Execution { inst, warp, exec }, &upper, &b, x);
-}
-
-/// Writes the sum of two words and the carry in, and the carry out.
-#[inline(always)]
-fn sum_with_carry(e: Execution<'_>, a: &Row, b: &Row, x: Extended) {
-    let Execution { inst, warp, exec } = e;
-    let carry = if x.0 { read_pred(warp, inst.psrc[0]) } else { 0 };
-    let (r, out) = int::add3_carry(a, b, &Row::ZERO, 0, carry);
+    let (r, out) = with_carry(warp, inst, &shifted_upper_sx32(warp, inst, shift), x);
     put(warp, inst, &r, exec);
     put_pred(warp, inst, 0, out, exec);
+}
+
+/// The upper word of the first and third source, a pair, shifted to the left.
+#[inline(always)]
+fn shifted_upper(warp: &Warp, inst: &ExecInst, shift: ShiftBy) -> Row {
+    let (a, c) = (int_src(warp, inst.src[0]), int_src(warp, inst.src[2]));
+    let n = u32::from(shift.0 & 31);
+    int::map2(&a, &c, |lo, hi| (((u64::from(hi) << 32 | u64::from(lo)) << n) >> 32) as u32)
+}
+
+/// The upper word of the first source, sign-extended and shifted to the left.
+#[inline(always)]
+fn shifted_upper_sx32(warp: &Warp, inst: &ExecInst, shift: ShiftBy) -> Row {
+    let n = u32::from(shift.0 & 31);
+    int::map1(&int_src(warp, inst.src[0]), |x| ((i64::from(x as i32) << n) >> 32) as u32)
+}
+
+/// The sum of a word, the second source and the carry in when extended, and the carry out.
+#[inline(always)]
+fn with_carry(warp: &Warp, inst: &ExecInst, upper: &Row, x: Extended) -> (Row, u32) {
+    let carry = if x.0 { read_pred(warp, inst.psrc[0]) } else { 0 };
+    int::add3_carry(upper, &int_src(warp, inst.src[1]), &Row::ZERO, 0, carry)
 }
 
 #[inline(always)]

@@ -95,37 +95,62 @@ impl Ends {
     }
 }
 
-/// How the tasks of a job ended, as accounting says, or else the controller for as long as it remembers.
+/// How the tasks of a job ended, as the controller says for as long as it remembers, and accounting, which learns of it later.
 pub(super) fn ends(job: u64) -> Ends {
     let number = job.to_string();
     let asked = ["--noheader", "--parsable2", "--allocations", "--format=JobID,State", "--jobs", &number];
     let accounted = ask("sacct", &asked).map(|printed| accounted(&printed)).unwrap_or_default();
-    if accounted != Ends::default() {
-        return accounted;
-    }
-    ask("scontrol", &["--oneliner", "show", "job", &number])
-        .map(|printed| shown(&printed))
-        .unwrap_or_default()
+    let shown = ask("scontrol", &["--oneliner", "show", "job", &number]);
+    let mut ends = shown.map(|printed| shown_ends(&printed)).unwrap_or_default();
+    ends.tasks.extend(accounted.tasks);
+    ends.others = accounted.others.or(ends.others);
+    ends
 }
 
-/// States by task from lines such as `17_4|FAILED` and `17_[5-9]|CANCELLED by 0`.
+/// Whether a state is the last one of a task.
+fn is_end(state: &str) -> bool {
+    !matches!(
+        state,
+        "PENDING"
+            | "RUNNING"
+            | "SUSPENDED"
+            | "CONFIGURING"
+            | "COMPLETING"
+            | "REQUEUED"
+            | "RESIZING"
+            | "STOPPED"
+            | "SIGNALING"
+            | "STAGE_OUT"
+    )
+}
+
+/// States by task from lines such as `17_4|FAILED` and `17_[5-9]|CANCELLED by 0`. A line without a task has those that never
+/// began: accounting shows an array so that was cancelled before it knew the tasks.
 fn accounted(printed: &str) -> Ends {
     let mut ends = Ends::default();
     for line in printed.lines() {
         let Some((job, state)) = line.split_once('|') else { continue };
-        let Some((_, tasks)) = job.split_once('_') else { continue };
         let state = state.split(' ').next().unwrap_or_default();
-        ends.tasks.extend(tasks_of(tasks.trim_matches(['[', ']'])).map(|task| (task, state.to_owned())));
+        if !is_end(state) {
+            continue;
+        }
+        match job.split_once('_') {
+            Some((_, tasks)) => {
+                let tasks = tasks_of(tasks.trim_matches(['[', ']']));
+                ends.tasks.extend(tasks.map(|task| (task, state.to_owned())));
+            }
+            None => ends.others = Some(state.to_owned()),
+        }
     }
     ends
 }
 
 /// States by task from lines such as `JobId=18 ArrayJobId=17 ArrayTaskId=4 … JobState=FAILED …`.
-fn shown(printed: &str) -> Ends {
+fn shown_ends(printed: &str) -> Ends {
     let mut ends = Ends::default();
     for line in printed.lines() {
         let of = |key: &str| line.split(' ').find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
-        match (of("ArrayTaskId"), of("JobState")) {
+        match (of("ArrayTaskId"), of("JobState").filter(|state| is_end(state))) {
             (Some(NO_TASK), Some(state)) => ends.others = Some(state.to_owned()),
             (Some(tasks), Some(state)) => {
                 ends.tasks.extend(tasks_of(tasks).map(|task| (task, state.to_owned())));
@@ -162,10 +187,14 @@ mod tests {
 
     #[test]
     fn ends_are_read_from_both_sources() {
-        let ends = accounted("17_0|COMPLETED\n17_1|CANCELLED by 0\n17_[2-4]|PREEMPTED\n17|x\n");
+        let ends = accounted(
+            "17_0|COMPLETED\n17_1|CANCELLED by 0\n17_[2-4]|PREEMPTED\n17|PENDING\n17_7|RUNNING\n17_[8-9]|PENDING\n",
+        );
         assert_eq!(ends.tasks.len(), 5);
         assert_eq!((ends.of(1), ends.of(4), ends.of(5)), (Some("CANCELLED"), Some("PREEMPTED"), None));
-        let ends = shown(
+        let ends = accounted("17_0|COMPLETED\n17|CANCELLED by 0\n");
+        assert_eq!((ends.of(0), ends.of(1)), (Some("COMPLETED"), Some("CANCELLED")));
+        let ends = shown_ends(
             "JobId=18 ArrayJobId=17 ArrayTaskId=4 JobName=x JobState=NODE_FAIL Reason=y\n\
              JobId=17 ArrayJobId=17 ArrayTaskId=5-6,9%2 JobName=x JobState=TIMEOUT Reason=y\n\
              JobId=17 ArrayJobId=17 ArrayTaskId=4294967294 JobName=x JobState=CANCELLED Reason=y\n",

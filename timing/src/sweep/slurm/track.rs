@@ -15,6 +15,9 @@ const TASKS: usize = 1000;
 /// Looks at the queue that may fail in a row before the tracking ends.
 const PATIENCE: u32 = 60;
 
+/// Looks at the queue after which a task counts as ended though Slurm does not say how: accounting may learn of it late.
+const LOOKS: u32 = 5;
+
 /// A sweep's place on a cluster.
 pub struct Cluster<'a> {
     /// What jobs ask for.
@@ -59,10 +62,10 @@ struct Tracker<'a> {
     batches: Vec<Batch>,
     /// Number of the job of each batch.
     numbers: BTreeMap<String, u64>,
-    /// How the earlier tasks of a run ended, by key.
-    ends: BTreeMap<String, Vec<String>>,
-    /// Runs that no task of the queue had at the last look either.
-    missing: BTreeSet<String>,
+    /// How the earlier tasks of a run ended, by key and batch: a run that Slurm does not take again yet has not ended twice.
+    ends: BTreeMap<String, BTreeMap<usize, String>>,
+    /// Runs that no task of the queue had at the last looks either, and at how many.
+    missing: BTreeMap<String, u32>,
     news: Vec<String>,
 }
 
@@ -178,7 +181,7 @@ impl<'a> Tracker<'a> {
             batches: Batch::all(&jobs, &prefix),
             numbers: BTreeMap::new(),
             ends: BTreeMap::new(),
-            missing: BTreeSet::new(),
+            missing: BTreeMap::new(),
             news: Vec::new(),
             jobs,
             prefix,
@@ -237,31 +240,37 @@ impl<'a> Tracker<'a> {
         let mut asked: BTreeMap<u64, client::Ends> = BTreeMap::new();
         let mut open = Vec::new();
         for key in &without {
-            let Some((batch, task)) = self.last_task(key) else {
+            let Some((last, task)) = self.last_task(key) else {
                 open.push(self.positions[key]);
                 continue;
             };
             // A shared file system may show a result a little later than Slurm shows the end of its job.
-            if !self.missing.contains(key) {
-                continue;
-            }
-            let batch = &self.batches[batch];
+            let Some(looks) = self.missing.get(key) else { continue };
+            let batch = &self.batches[last];
             let number = self.numbers.get(&batch.name);
             let ends = number.map(|number| asked.entry(*number).or_insert_with(|| client::ends(*number)));
-            let end = ends.and_then(|ends| ends.of(task)).unwrap_or("ended").to_owned();
+            let end = match ends.and_then(|ends| ends.of(task)) {
+                None if *looks < LOOKS => continue,
+                end => end.unwrap_or("ended").to_owned(),
+            };
             let words = batch.last_words(task, &self.jobs);
             let earlier = self.ends.entry(key.clone()).or_default();
-            earlier.push(end.clone());
             let cancelled = end == "CANCELLED";
+            earlier.insert(last, end);
             if cancelled || earlier.len() > self.cluster.settings.retries as usize {
                 let said = words.map_or(String::new(), |words| format!(": {words}"));
-                let why = format!("its Slurm job gave no result ({}){said}", earlier.join(", "));
+                let ends = earlier.values().map(String::as_str).collect::<Vec<_>>().join(", ");
+                let why = format!("its Slurm job gave no result ({ends}){said}");
                 self.results.add(key, Err(why));
             } else {
                 open.push(self.positions[key]);
             }
         }
-        self.missing = without;
+        let looks = |key: String| {
+            let looks = self.missing.get(&key).map_or(1, |looks| looks + 1);
+            (key, looks)
+        };
+        self.missing = without.into_iter().map(looks).collect();
         open.sort_unstable();
         open
     }

@@ -5,7 +5,9 @@
 //! reconvergence stack; a set instead of a stack lets other lanes of the warp run while some wait at a
 //! barrier or spin. `super::warp` executes instructions.
 
+use crate::memory::lanes::lanes_of;
 use trace_format::isa::Convergence;
+use trace_format::semantics::WARP_SIZE;
 
 /// "No reconvergence point": a program counter that no instruction has.
 pub(crate) const NEVER: u32 = u32::MAX;
@@ -33,7 +35,7 @@ pub(crate) enum Wait {
         /// Program counter of the instruction that waits.
         at: u32,
     },
-    /// The other lanes of a convergence register, which come to the same `BSYNC`.
+    /// The other lanes of a convergence register, which come to a `BSYNC` of it.
     Converge {
         /// The register, which `BREAK` names.
         register: u8,
@@ -97,8 +99,9 @@ pub(crate) struct Paths {
     free: Vec<u32>,
     live: u32,
     depth: u32,
-    /// Lanes of each convergence register of machine code.
-    convergence: [u32; Convergence::COUNT],
+    /// What each convergence register of machine code is to each lane: the lanes with which it set it. Lanes that have
+    /// diverged use the same register at the same time for places of their own. Empty before the first use.
+    convergence: Vec<[u32; WARP_SIZE]>,
 }
 
 impl Paths {
@@ -112,7 +115,7 @@ impl Paths {
             free: Vec::new(),
             live: 0,
             depth: 0,
-            convergence: [0; Convergence::COUNT],
+            convergence: Vec::new(),
         }
     }
 
@@ -122,7 +125,7 @@ impl Paths {
         self.joins.clear();
         self.free.clear();
         (self.live, self.depth) = (lanes, 0);
-        self.convergence = [0; Convergence::COUNT];
+        self.convergence.clear();
         self.current = Path { mask: lanes, ..IDLE };
     }
 
@@ -316,55 +319,96 @@ impl Paths {
         self.converge();
     }
 
-    /// The lanes of a convergence register.
+    /// What a convergence register is to each lane.
     #[must_use]
-    pub(crate) fn convergence(&self, Convergence(register): Convergence) -> u32 {
-        self.convergence[usize::from(register) % Convergence::COUNT]
+    pub(crate) fn convergence(&self, Convergence(register): Convergence) -> [u32; WARP_SIZE] {
+        self.convergence.get(usize::from(register)).copied().unwrap_or_default()
     }
 
-    /// Replaces the lanes of a convergence register.
-    pub(crate) fn set_convergence(&mut self, Convergence(register): Convergence, lanes: u32) {
-        self.convergence[usize::from(register) % Convergence::COUNT] = lanes;
+    /// Gives a convergence register to some lanes, each with the lanes that `of` says.
+    pub(crate) fn set_convergence(
+        &mut self,
+        Convergence(register): Convergence,
+        lanes: u32,
+        of: impl Fn(usize) -> u32,
+    ) {
+        if self.convergence.is_empty() {
+            self.convergence = vec![[0; WARP_SIZE]; Convergence::COUNT];
+        }
+        let values = &mut self.convergence[usize::from(register) % Convergence::COUNT];
+        lanes_of(lanes).for_each(|lane| values[lane] = of(lane));
     }
 
-    /// `BSYNC`: some lanes of the running path wait at `at` for all lanes of a convergence register that have not
+    /// `BSYNC`: some lanes of the running path wait at `at`, each for all lanes of its convergence register that have not
     /// exited.
     pub(crate) fn wait_at(&mut self, register: Convergence, lanes: u32, at: u32) {
         let members = self.convergence(register);
-        if members & self.live & !lanes == 0 {
+        let wait = |members| Wait::Converge { register: register.0, members, at };
+        self.wait_for(lanes, lanes, at, &members, wait);
+        self.converge();
+    }
+
+    /// `WARPSYNC`: some lanes of the running path wait at `at`, each for its own lanes.
+    pub(crate) fn wait_together(&mut self, lanes: u32, at: u32, members: &[u32; WARP_SIZE]) {
+        self.wait_for(lanes, self.current.mask, at, members, |members| Wait::WarpSync { members, at });
+        self.gather();
+    }
+
+    /// Some lanes of the running path wait, each for its members; they go on if all of these are `here`.
+    fn wait_for(
+        &mut self,
+        lanes: u32,
+        here: u32,
+        at: u32,
+        members: &[u32; WARP_SIZE],
+        wait: impl Fn(u32) -> Wait,
+    ) {
+        if lanes_of(lanes).fold(0, |all, lane| all | members[lane]) & self.live & !here == 0 {
             self.goto(at + 1);
             return;
         }
-        self.park(lanes, at + 1, Wait::Converge { register: register.0, members, at });
-        self.converge();
+        let mut left = lanes;
+        while left != 0 {
+            let of = members[left.trailing_zeros() as usize & 31];
+            let group =
+                lanes_of(left).filter(|lane| members[*lane] == of).fold(0, |all, lane| all | 1 << lane);
+            left &= !group;
+            self.park(group, at + 1, wait(of));
+        }
     }
 
     /// `BREAK`: lanes are no longer waited for at a convergence register.
     pub(crate) fn leave_convergence(&mut self, register: Convergence, lanes: u32) {
-        self.set_convergence(register, self.convergence(register) & !lanes);
+        let before = self.convergence(register);
+        let left = |members: u32| {
+            lanes_of(lanes)
+                .filter(|lane| before[*lane] == members)
+                .fold(members, |rest, lane| rest & !(1 << lane))
+        };
+        self.set_convergence(register, u32::MAX, |lane| left(before[lane]));
         for path in &mut self.parked {
             if let Wait::Converge { register: of, members, .. } = &mut path.wait
                 && *of == register.0
             {
-                *members &= !lanes;
+                *members = left(*members);
             }
         }
         self.converge();
     }
 
-    /// Releases lanes that wait at a `BSYNC` when all lanes of its convergence register wait there or have exited.
-    /// Each waits for the lanes that the register had when it came: a function may have saved the register since,
-    /// and use it for itself.
+    /// Releases lanes that wait at a `BSYNC` when all lanes of their convergence register wait for the same lanes or have
+    /// exited. Each waits for those that the register had when it came: a function may have saved the register since, and
+    /// use it for itself.
     fn converge(&mut self) {
-        let here = |place: u32, parked: &[Path]| {
-            let waits = |p: &&Path| matches!(p.wait, Wait::Converge { at, .. } if at == place);
-            parked.iter().filter(waits).fold(0, |lanes, p| lanes | p.mask)
-        };
         let mut free = 0;
         for path in &self.parked {
-            if let Wait::Converge { members, at, .. } = path.wait
-                && members & self.live & !here(at, &self.parked) == 0
-            {
+            let Wait::Converge { register, members, .. } = path.wait else { continue };
+            let waits = |p: &&Path| {
+                matches!(p.wait, Wait::Converge { register: of, members: for_what, .. }
+                    if of == register && (for_what ^ members) & self.live == 0)
+            };
+            let here = self.parked.iter().filter(waits).fold(0, |lanes, p| lanes | p.mask);
+            if members & self.live & !here == 0 {
                 free |= path.mask;
             }
         }
@@ -549,5 +593,54 @@ impl Paths {
 impl Default for Paths {
     fn default() -> Self {
         Paths::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lanes that have diverged use a convergence register for two places at the same time: each waits for the lanes with
+    /// which it set the register, whatever others did to it since.
+    #[test]
+    fn a_convergence_register_is_of_each_lane() {
+        let register = Convergence(1);
+        let mut paths = Paths::new();
+        paths.reset(0b1111);
+        paths.diverge(0b0011, 10, 1, None);
+        let first = paths.current().mask;
+        let (early, late) = (first & first.wrapping_neg(), first & (first - 1));
+        paths.set_convergence(register, first, |_| first);
+        paths.wait_at(register, early, 5);
+        assert_eq!(paths.current().mask, late, "the other lane has not come");
+
+        assert!(paths.rotate());
+        let second = paths.current().mask;
+        assert_eq!((first | second, first & second), (0b1111, 0));
+        paths.set_convergence(register, second, |_| second);
+        paths.wait_at(register, second, 20);
+        assert_eq!((paths.current().mask, paths.current().pc), (second, 21), "all of its lanes are here");
+        assert_eq!(paths.waiting().count(), 1);
+
+        assert!(paths.rotate());
+        assert_eq!(paths.current().mask, late);
+        paths.wait_at(register, late, 5);
+        assert_eq!(paths.waiting().count(), 0);
+        let together =
+            paths.parked.iter().chain([&paths.current]).any(|path| path.mask == first && path.pc == 6);
+        assert!(together, "both go on together");
+    }
+
+    #[test]
+    fn a_lane_that_breaks_is_not_waited_for() {
+        let register = Convergence(0);
+        let mut paths = Paths::new();
+        paths.reset(0b0111);
+        paths.set_convergence(register, 0b0111, |_| 0b0111);
+        paths.wait_at(register, 0b0001, 5);
+        paths.wait_at(register, 0b0010, 5);
+        assert_eq!(paths.waiting().count(), 2);
+        paths.leave_convergence(register, 0b0100);
+        assert_eq!(paths.waiting().count(), 0);
     }
 }

@@ -157,10 +157,10 @@ fn run_body<V: GlobalView, S: BlockSink>(
                         }
                         Op::BmovFrom { at: register, clear } => {
                             let lanes = warp.paths.convergence(register);
-                            if clear.0 && exec != 0 {
-                                warp.paths.set_convergence(register, 0);
+                            if clear.0 {
+                                warp.paths.set_convergence(register, exec, |_| 0);
                             }
-                            Row::splat(lanes)
+                            Row(lanes)
                         }
                         op => Row::splat(external(op, clock, block.linear, executable)),
                     };
@@ -307,10 +307,10 @@ fn convergence(warp: &mut WarpState, at: u32, inst: &ExecInst, register: Converg
             paths.wait_at(register, exec, at);
             return;
         }
-        Op::Bssy { .. } => paths.set_convergence(register, exec),
+        Op::Bssy { .. } => paths.set_convergence(register, exec, |_| exec),
         Op::BmovTo { .. } => {
-            let lanes = warp.regs.row(inst.src[0].row).0[exec.trailing_zeros() as usize & 31];
-            paths.set_convergence(register, lanes);
+            let lanes = warp.regs.row(inst.src[0].row);
+            paths.set_convergence(register, exec, |lane| lanes.0[lane]);
         }
         _ => {}
     }
@@ -458,13 +458,9 @@ fn reduce<V: GlobalView, S: BlockSink>(
 /// nothing.
 fn warp_sync(warp: &mut WarpState, at: u32, inst: &ExecInst, exec: u32) {
     let paths = &mut warp.paths;
-    let first = exec.trailing_zeros() as usize & 31;
-    let members = warp.regs.row(inst.src[0].row).0[first] & paths.live();
-    let together = paths.current().mask;
-    if !matches!(inst.op, Op::Warpsync {}) || members & !together == 0 {
+    if exec == 0 || !matches!(inst.op, Op::Warpsync {}) {
         paths.goto(at + 1);
         return;
     }
-    paths.park(exec, at + 1, Wait::WarpSync { members, at });
-    paths.gather();
+    paths.wait_together(exec, at, &warp.regs.row(inst.src[0].row).0);
 }

@@ -13,7 +13,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::OnceLock;
 use trace_format::isa::space::{CODE_STRIDE, CODE_WINDOW_HI};
-use trace_format::isa::{MachineKernel, Param};
+use trace_format::isa::{MachineKernel, Op, Param, Pc};
 use warplab_host::input;
 
 /// Lower word of the first address behind those of a module's functions, which functions of the system get, such as
@@ -242,19 +242,27 @@ impl NativeModule {
                 bytes => format!("b8[{bytes}]"),
             },
         });
+        let calls = code.insts.iter().any(|inst| inst.op == Op::CallInd {});
+        let address = |pc: Pc| pc.0 * INSTRUCTION_BYTES as u32;
+        let entries = code.functions.iter().filter(|_| calls).map(|(pc, _)| (address(*pc), *pc)).collect();
         // The count of the cubin has those that hardware takes for itself.
         let allocated = (info.registers as u16).saturating_sub(hidden_registers(self.target.number()));
+        let stack = info.stack_bytes.unwrap_or_else(|| info.frame_bytes.saturating_add(stack_bytes));
+        let local_bytes = stack.saturating_add(code.saved_bytes);
+        // The stack begins where any access is aligned.
+        let local_bytes = local_bytes.checked_next_multiple_of(16).unwrap_or(local_bytes);
         MachineKernel {
             name: function.name.clone(),
             regs_per_thread: code.registers.max(allocated),
             uniform_registers: code.uniform_registers,
             static_shared_bytes: info.shared_bytes,
-            local_bytes: info.stack_bytes.unwrap_or_else(|| info.frame_bytes.saturating_add(stack_bytes)),
+            local_bytes,
             barriers: info.barriers,
             params: params.collect(),
             param_bytes: info.parameter_bytes,
             literals: info.bank2.to_vec(),
             max_threads_per_block: info.required_threads.or(info.max_threads),
+            entries,
             functions: code.functions,
             insts: code.insts,
             lines: code.lines,

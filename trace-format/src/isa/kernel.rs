@@ -134,7 +134,8 @@ pub struct MachineKernel {
     /// First instruction of each function besides the entry (slow paths, called functions), with its name.
     pub functions: Vec<(Pc, String)>,
     /// Functions that can be called through a register: the low word of each function's address (the upper is
-    /// [`super::space::CODE_WINDOW_HI`]), and its first instruction; ascending by address.
+    /// [`super::space::CODE_WINDOW_HI`]; in machine code 0, as addresses count from the kernel's beginning), and its first
+    /// instruction; ascending by address.
     pub entries: Vec<(u32, Pc)>,
     /// Traps in place of code that has no lowering, with its description; ascending.
     pub traps: Vec<(Pc, String)>,
@@ -155,7 +156,9 @@ impl MachineKernel {
     #[must_use]
     pub fn entry(&self, address: u64) -> Option<Pc> {
         let low = address as u32;
-        let inside = (address >> 32) as u32 == space::CODE_WINDOW_HI;
+        let from_beginning = self.files.first().is_some_and(|file| file.language == Language::MachineCode);
+        let window = if from_beginning { 0 } else { space::CODE_WINDOW_HI };
+        let inside = (address >> 32) as u32 == window;
         let at = self.entries.binary_search_by_key(&low, |(address, _)| *address).ok()?;
         inside.then(|| self.entries[at].1)
     }

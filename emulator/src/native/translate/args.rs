@@ -1,6 +1,6 @@
 //! The operands of an instruction, taken one after the other, and its modifiers.
 
-use super::code::Refusal;
+use super::code::{Refusal, TEMPORARIES};
 use sass::{Instruction, Operand as Theirs, PT, RZ, Value};
 use trace_format::isa::{Inst, Operand, Pred, PredSrc, Reg, Src, UniformReg};
 
@@ -10,6 +10,8 @@ pub(super) const EVERY_LANE: Src = Src::imm(u32::MAX);
 /// Reads an instruction's operands in their order and notes which modifiers were used.
 pub(super) struct Args<'a> {
     word: &'a Instruction,
+    /// The first of the registers that stand for temporary ones ([`Args::temporary`]).
+    temporaries: u8,
     next: usize,
     used: Vec<&'static str>,
 }
@@ -31,7 +33,20 @@ const WITHOUT_EFFECT: [&str; 11] =
 
 impl<'a> Args<'a> {
     pub(super) fn of(word: &'a Instruction) -> Args<'a> {
-        Args { word, next: 0, used: Vec::new() }
+        let is_free = |first: &u8| {
+            // A vector has four registers at most.
+            let touches = |number: u8| number != RZ && number + 3 >= *first && number < first + TEMPORARIES;
+            !word.operands.iter().filter_map(register_of).any(touches)
+        };
+        let mut aligned = (0..=(RZ - TEMPORARIES) / 4).rev().map(|number| 4 * number);
+        let temporaries = aligned.find(is_free).unwrap_or_default();
+        Args { word, temporaries, next: 0, used: Vec::new() }
+    }
+
+    /// A register that holds a value only within the instructions that stand for one: it has the number of one that the
+    /// instruction does not name, and another is put in its place at the end.
+    pub(super) fn temporary(&self, number: u8) -> Reg {
+        Reg(self.temporaries + number)
     }
 
     /// Whether the instruction has a modifier, which then counts as understood.
@@ -215,6 +230,15 @@ impl<'a> Args<'a> {
         };
         let base = uniform.map_or(UniformReg::URZ, |number| self.uniform(number));
         Ok(Address { register: reg.map_or(Reg::RZ, register), width, base, offset })
+    }
+}
+
+/// The register that an operand names.
+fn register_of(operand: &Theirs) -> Option<u8> {
+    match operand.value {
+        Value::Register(number) => Some(number),
+        Value::Address { register, .. } | Value::Constant { register, .. } => register,
+        _ => None,
     }
 }
 

@@ -129,7 +129,8 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
         }
         "VABSDIFF" => ternary(Op::Vabsdiff { sign: sign(args) }, args)?,
         "VABSDIFF4" => {
-            let (sign, acc) = (sign(args), Accumulate(args.has("ACC")));
+            let sign = if args.has("U8") { Sign::U32 } else { Sign::S32 };
+            let acc = Accumulate(args.has("ACC"));
             ternary(Op::Vabsdiff4 { sign, acc }, args)?
         }
         "P2R" => {

@@ -1,13 +1,14 @@
 //! Instructions that our table can express only in several: branches through a register, copies from global to shared memory,
 //! and accesses with an operand or a result that their row does not have.
 
-use super::args::Args;
-use super::code::{Aside, Code, Place, Refusal, temporary};
+use super::args::{Args, EVERY_LANE};
+use super::code::{Aside, Code, Place, Refusal};
+use super::float;
 use super::memory::{self, WIDTHS};
-use sass::{INSTRUCTION_BYTES, Instruction, PT, Value};
+use sass::{INSTRUCTION_BYTES, Instruction, Operand as Theirs, PT, Value};
 use trace_format::isa::{
-    BoolOp, Extended, High, ICmp, Inst, Lut, Max, MemOrder, MemWidth, Op, Pred, PredSrc, ReadOnly, Reg,
-    Scale, Sign, Src, UniformReg, Wide, Wrap,
+    BoolOp, Extended, FloatTy, High, ICmp, Inst, Lut, Max, MemOrder, MemWidth, Op, Operand, PackRnd, Pred,
+    PredSrc, ReadOnly, Reg, Relu, SatFinite, Scale, Sign, Src, UniformReg, VoteMode, Wide, Wrap,
 };
 
 /// Translates an instruction of this file; none if it is another.
@@ -17,12 +18,23 @@ pub(super) fn translate(
     args: &mut Args<'_>,
 ) -> Result<Option<Place>, Refusal> {
     match word.mnemonic {
+        "BRA" if is_divergence_test(word) => divergence_test(code, args).map(Some),
         "BRX" | "BRXU" => branch(code, word, args).map(Some),
         "LEA" | "ULEA" if word.has("X") && !word.has("HI") => lea(args).map(Some),
         "IMAD" if word.has("HI") && (word.has("X") || answers_second(word)) => {
             high_with_carry(args).map(Some)
         }
-        "SGXT" if word.has("W") => wrapped_extension(args).map(Some),
+        "HADD2" if word.operands.iter().any(|operand| operand.suffix == "F32") => {
+            converted_half(args).map(Some)
+        }
+        "I2F"
+            if (word.has("U64") || word.has("S64"))
+                && word.operands.iter().any(|operand| matches!(operand.value, Value::Integer(_))) =>
+        {
+            wide_literal(word, args).map(Some)
+        }
+        "UP2UR" => packed_predicates(args).map(Some),
+        "SGXT" | "USGXT" if word.has("W") => wrapped_extension(args).map(Some),
         "PLOP3" if word.operands.iter().any(|operand| operand.suffix == "SIGN") => signs(args).map(Some),
         "LDGSTS" => copy(word, args).map(Some),
         "ATOM" if answers(word).is_some() => answered_atomic(word, args).map(Some),
@@ -53,7 +65,7 @@ fn branch(code: &Code<'_>, word: &Instruction, args: &mut Args<'_>) -> Result<Pl
     targets.sort_unstable();
     targets.dedup();
     // P0 is kept in a register, and put back before the code goes on.
-    let (kept, p0) = (temporary(0), Pred(0));
+    let (kept, p0) = (args.temporary(0), Pred(0));
     let everything = Src::imm(0x7F);
     let mut keep = Inst::new(Op::P2r {}).srcs([Src::RZ, everything]);
     keep.dst = kept;
@@ -79,6 +91,30 @@ fn branch(code: &Code<'_>, word: &Instruction, args: &mut Args<'_>) -> Result<Pl
     Ok(Place::Aside(aside))
 }
 
+/// Whether a branch leaves if the lanes have come apart, whichever these are; others name the lanes.
+fn is_divergence_test(word: &Instruction) -> bool {
+    word.has("DIV") && matches!(word.operands.first(), Some(Theirs { value: Value::Target(_), .. }))
+}
+
+/// A branch to code that waits for the lanes that an instruction needs, unless all of the warp are here.
+fn divergence_test(code: &Code<'_>, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("DIV");
+    let Value::Target(address) = args.take()?.value else { return Err("its target is no address".into()) };
+    let (kept, here, p0) = (args.temporary(0), args.temporary(1), Pred(0));
+    let keep = Inst { dst: kept, ..Inst::new(Op::P2r {}).srcs([Src::RZ, Src::imm(0x7F)]) };
+    let mut ballot = Inst::new(Op::Vote { mode: VoteMode::Ballot }).srcs([EVERY_LANE]);
+    (ballot.dst, ballot.psrc[0]) = (here, PredSrc::TRUE);
+    let op = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
+    let mut compare = Inst::new(op).srcs([Src::reg(here), EVERY_LANE]);
+    (compare.pdst[0], compare.psrc[0]) = (p0, PredSrc::TRUE);
+    let restore = Inst::new(Op::R2p {}).srcs([Src::reg(kept), Src::imm(1)]);
+    let together = Inst::new(Op::Bra {}).guarded(PredSrc { pred: p0, not: false });
+    let mut leave = Inst::new(Op::Bra {});
+    leave.target = code.place(address)?;
+    let insts = vec![keep, ballot, compare, together, restore, leave, restore];
+    Ok(Place::Aside(Aside { insts, local: vec![(3, 6)], returns: true, ..Aside::default() }))
+}
+
 /// A shifted sum with a carry into its lower word.
 fn lea(args: &mut Args<'_>) -> Result<Place, Refusal> {
     args.has("X");
@@ -94,7 +130,7 @@ fn lea(args: &mut Args<'_>) -> Result<Place, Refusal> {
     sum.psrc[..2].copy_from_slice(&[args.maybe_pred_src().unwrap_or(PredSrc::FALSE), PredSrc::FALSE]);
     let op = Op::ShfL { wide: Wide(false), wrap: Wrap(false), high: High(false) };
     let mut shifted = Inst::new(op).srcs([term, Src::imm(shift as u32), Src::RZ]);
-    shifted.dst = temporary(0);
+    shifted.dst = args.temporary(0);
     (sum.src[0], sum.src[2]) = (Src::reg(shifted.dst), Src::RZ);
     Ok(Aside::of([shifted, sum]))
 }
@@ -115,8 +151,8 @@ fn high_with_carry(args: &mut Args<'_>) -> Result<Place, Refusal> {
     if sum.src[2].neg {
         return Err("a negated addend of 64 bits is not known".into());
     }
-    sum.dst = temporary(0);
-    upper.src[0] = Src::reg(temporary(1));
+    sum.dst = args.temporary(0);
+    upper.src[0] = Src::reg(args.temporary(1));
     Ok(Aside::of([sum, upper]))
 }
 
@@ -126,9 +162,66 @@ fn wrapped_extension(args: &mut Args<'_>) -> Result<Place, Refusal> {
     let mut extension = Inst::new(Op::Sgxt { sign: super::arithmetic::sign(args) });
     args.dst(&mut extension)?;
     args.srcs::<2>(&mut extension)?;
-    let length = and(extension.src[1], 31, temporary(0));
-    extension.src[1] = Src::reg(temporary(0));
+    if let Operand::Imm(length) = extension.src[1].operand {
+        extension.src[1] = Src::imm(length & 31);
+        return Ok(Place::Here(extension));
+    }
+    let length = and(extension.src[1], 31, args.temporary(0));
+    extension.src[1] = Src::reg(args.temporary(0));
     Ok(Aside::of([length, extension]))
+}
+
+/// A conversion from a literal of 64 bits, which has the upper half alone.
+fn wide_literal(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let Some(mut convert) = float::translate(word, args)? else { return Err("it is no conversion".into()) };
+    let [low, high] = [args.temporary(0), args.temporary(1)];
+    let moved = |dst, src| Inst { dst, ..Inst::new(Op::Mov {}).srcs([src]) };
+    let insts = [moved(low, Src::RZ), moved(high, convert.src[0])];
+    convert.src[0] = Src::reg(low);
+    Ok(Aside::of(insts.into_iter().chain([convert])))
+}
+
+/// A number in single precision as a half, in both halves of the result: the sum of it and a negative zero. ptxas uses it
+/// where it rounds towards zero.
+fn converted_half(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let op = Op::F2fp { dst: FloatTy::F16, rnd: PackRnd::Zero, relu: Relu(false), fin: SatFinite(false) };
+    let mut pack = Inst::new(op);
+    args.dst(&mut pack)?;
+    let number = match [args.part()?, args.part()?] {
+        [(number, "F32"), (zero, _)] | [(zero, _), (number, "F32")]
+            if zero.operand == Operand::Reg(Reg::RZ) && zero.neg =>
+        {
+            number
+        }
+        _ => return Err("a sum with a number in single precision is not known".into()),
+    };
+    if matches!(number.operand, Operand::Reg(_)) {
+        return Ok(Place::Here(pack.srcs([number, number])));
+    }
+    let mut moved = Inst::new(Op::Mov {}).srcs([Src { neg: false, abs: false, ..number }]);
+    moved.dst = pack.dst;
+    let number = Src { operand: Operand::Reg(pack.dst), ..number };
+    Ok(Aside::of([moved, pack.srcs([number, number])]))
+}
+
+/// The uniform predicates that a mask names in the bits of a word, and the other bits of a source.
+fn packed_predicates(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let mut rest = Inst::new(Op::Nop {});
+    args.dst(&mut rest)?;
+    if !matches!(args.take()?, Theirs { value: Value::Name("UPR"), suffix: "", .. }) {
+        return Err("only UP0 to UP6 in the lowest byte are known of it".into());
+    }
+    let source = args.src()?;
+    let mask = args.integer()? as u32;
+    rest = Inst { udst: rest.udst, ..Inst::new(Op::Lop3 { lut: Lut(0xC0) }) };
+    let mut insts = vec![rest.srcs([source, Src::imm(!mask), Src::RZ])];
+    for number in (0..PT).filter(|number| mask >> number & 1 == 1) {
+        let word = Src::uniform(rest.udst);
+        let set = Inst { udst: rest.udst, ..Inst::new(Op::Lop3 { lut: Lut(0xFC) }) };
+        let set = set.srcs([word, Src::imm(1 << number), Src::RZ]);
+        insts.push(set.guarded(PredSrc { pred: Pred::uniform(number), not: false }));
+    }
+    Ok(Aside::of(insts))
 }
 
 /// to = source & mask.
@@ -157,7 +250,7 @@ fn signs(args: &mut Args<'_>) -> Result<Place, Refusal> {
         if pred == Pred::PT {
             continue;
         }
-        let word = temporary(at as u8);
+        let word = args.temporary(at as u8);
         let mut combined = Inst::new(Op::Lop3 { lut }).srcs(sources);
         combined.dst = word;
         let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::S32, bop: BoolOp::And, ex: Extended(false) };
@@ -176,7 +269,7 @@ fn copy(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     args.has("ACCESS");
     let fills = args.has("ZFILL");
     let width = args.pick(&WIDTHS).unwrap_or(MemWidth::B32);
-    let (data, address) = (temporary(0), temporary(4));
+    let (data, address) = (args.temporary(0), args.temporary(4));
     let mut store = Inst::new(Op::Sts { width, scale: Scale::X1 });
     memory::address(&mut store, args, memory::Form::Narrow)?;
     store.src[1] = Src::reg(data);
@@ -194,7 +287,7 @@ fn copy(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     let mut insts: Vec<Inst> =
         registers().map(|reg| Inst { dst: reg, ..Inst::new(Op::Mov {}).srcs([Src::RZ]) }).collect();
     let bytes = 4 * u32::from(width.regs());
-    let zeros = temporary(6);
+    let zeros = args.temporary(6);
     if fills {
         if !load.base.is_zero() {
             return Err("a uniform base and zeros are not known of it".into());
@@ -212,7 +305,7 @@ fn copy(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
         let scaled = Inst::new(Op::Imad {}).srcs([Src::reg(zeros), Src::imm(8u32.wrapping_neg()), Src::RZ]);
         insts.push(Inst { dst: zeros, ..scaled });
         for (number, reg) in registers().enumerate() {
-            let (bits, mask) = (temporary(7), temporary(7));
+            let (bits, mask) = (args.temporary(7), args.temporary(7));
             let left = Src::imm(8 * (bytes - 4 * number as u32));
             let sum = Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([Src::reg(zeros), left, Src::RZ]);
             insts.push(Inst { dst: bits, ..sum });
@@ -261,7 +354,7 @@ fn narrow(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     } else {
         memory::store(op, args, memory::Form::Extended)?
     };
-    let (low, high) = (temporary(0), temporary(1));
+    let (low, high) = (args.temporary(0), args.temporary(1));
     let mut first = Inst::new(Op::Mov {}).srcs([access.src[0]]);
     first.dst = low;
     let mut second = Inst::new(Op::Mov {}).srcs([Src::RZ]);

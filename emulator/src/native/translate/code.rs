@@ -1,8 +1,8 @@
 //! The decoded code of a function, in which targets are found.
 
 use sass::cubin::IndirectBranch;
-use sass::{INSTRUCTION_BYTES, Instruction};
-use trace_format::isa::{Inst, Operand, Pc, Reg};
+use sass::{INSTRUCTION_BYTES, Instruction, RZ};
+use trace_format::isa::{Inst, MemWidth, Op, Operand, Pc, Reg, Src};
 
 /// Why an instruction has no translation.
 pub(super) type Refusal = String;
@@ -32,30 +32,78 @@ pub(super) struct Aside {
     pub(super) local: Vec<(usize, usize)>,
     /// Whether the code goes on behind the instruction that they stand for.
     pub(super) returns: bool,
+    /// The first of the registers that stand for temporary ones.
+    pub(super) temporaries: u8,
 }
 
-/// Registers of an aside that hold values only within it. The code of the function has others; these stand for the ones
-/// behind its last.
-pub(super) const TEMPORARIES: u8 = 244;
-/// How many there are.
-pub(super) const TEMPORARY_COUNT: u8 = 8;
-
-/// A temporary register.
-pub(super) const fn temporary(number: u8) -> Reg {
-    Reg(TEMPORARIES + number)
-}
+/// How many registers an aside may have that hold values only within it.
+pub(super) const TEMPORARIES: u8 = 8;
 
 impl Aside {
     /// Instructions after which the code goes on.
     pub(super) fn of(insts: impl IntoIterator<Item = Inst>) -> Place {
-        Place::Aside(Aside { insts: insts.into_iter().collect(), local: Vec::new(), returns: true })
+        Place::Aside(Aside { insts: insts.into_iter().collect(), returns: true, ..Aside::default() })
+    }
+
+    /// Puts registers of its own behind the `used` ones in place of the temporary ones. Where there are too few, others take
+    /// their place, which the instructions save in local memory and put back. Returns the bytes of local memory.
+    pub(super) fn place_temporaries(&mut self, used: u16) -> u32 {
+        let begin = self.temporaries;
+        let of = |reg: &Reg| reg.0.checked_sub(begin).filter(|number| *number < TEMPORARIES);
+        let named: Vec<Reg> =
+            self.insts.iter().flat_map(|inst| inst.dst_regs().chain(inst.src_regs())).collect();
+        let count = named.iter().filter_map(of).map(|number| number + 1).max().unwrap_or(0);
+        // The first ones may be a vector.
+        let alignment = u16::from(count).next_power_of_two().min(4);
+        let first = used.next_multiple_of(alignment);
+        if first + u16::from(count) <= u16::from(RZ) {
+            self.put_temporaries(first as u8);
+            return 0;
+        }
+        let is_free = |first: &u8| {
+            !named.iter().any(|reg| of(reg).is_none() && (*first..first + count).contains(&reg.0))
+        };
+        let first = (0..RZ - TEMPORARIES).step_by(4).find(is_free).unwrap_or(0);
+        self.put_temporaries(first);
+        self.save((0..count).map(|number| Reg(first + number)));
+        4 * u32::from(count)
+    }
+
+    /// Saves registers at the beginning of local memory before the instructions, and puts them back where the code goes on.
+    fn save(&mut self, registers: impl Iterator<Item = Reg> + Clone) {
+        let at = |inst: Inst, number: usize| Inst { offset: 4 * number as i32, ..inst };
+        let width = MemWidth::B32;
+        let saved = registers
+            .clone()
+            .enumerate()
+            .map(|(number, reg)| at(Inst::new(Op::Stl { width }).srcs([Src::RZ, Src::reg(reg)]), number));
+        let restored = registers.enumerate().map(|(number, reg)| {
+            let load = Inst { dst: reg, ..Inst::new(Op::Ldl { width }).srcs([Src::RZ]) };
+            at(load, number)
+        });
+        let mut insts: Vec<Inst> = saved.collect();
+        let mut places = Vec::new();
+        for (number, inst) in self.insts.iter().enumerate() {
+            places.push(insts.len());
+            let leaves = inst.op == Op::Bra {} && !self.local.iter().any(|(from, _)| *from == number);
+            if leaves {
+                insts.extend(restored.clone());
+            }
+            insts.push(*inst);
+        }
+        if self.returns {
+            insts.extend(restored);
+        }
+        self.insts = insts;
+        self.local.iter_mut().for_each(|(from, to)| (*from, *to) = (places[*from], places[*to]));
     }
 
     /// Puts the registers from `first` on in place of the temporary ones.
-    pub(super) fn place_temporaries(&mut self, first: u8) {
+    fn put_temporaries(&mut self, first: u8) {
+        let begin = self.temporaries;
         let place = |reg: &mut Reg| {
-            if (TEMPORARIES..TEMPORARIES + TEMPORARY_COUNT).contains(&reg.0) {
-                reg.0 = reg.0 - TEMPORARIES + first;
+            if (begin..begin + TEMPORARIES).contains(&reg.0) {
+                reg.0 = reg.0 - begin + first;
             }
         };
         for inst in &mut self.insts {

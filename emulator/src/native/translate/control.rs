@@ -2,8 +2,10 @@
 
 use super::args::{Args, EVERY_LANE};
 use super::code::{Code, Refusal};
-use sass::{Instruction, Operand as Theirs, Value};
-use trace_format::isa::{BarMode, Clear, Convergence, Inst, Op, Pc, Pred, Reg, Scope, SpecialReg, Src};
+use sass::{Instruction, Operand as Theirs, PT, Value};
+use trace_format::isa::{
+    BarMode, Clear, Convergence, Inst, Lut, Op, Pc, Pred, PredSrc, Reg, Scope, SpecialReg, Src,
+};
 
 /// Translates an instruction of this file; none if it is another.
 pub(super) fn translate(
@@ -25,6 +27,14 @@ pub(super) fn translate(
         "CALL" => {
             if !args.has("REL") || !args.has("NOINC") {
                 return Err("only calls of functions of the same cubin are known".into());
+            }
+            if let Some(Theirs { value: Value::Register(number), .. }) = args.peek() {
+                let inst = Inst::new(Op::CallInd {}).srcs([Src::reg(Reg(*number))]);
+                args.skip(1);
+                if target(code, args)? != Pc(0) {
+                    return Err("the address is not relative to the beginning".into());
+                }
+                return Ok(Some(inst));
             }
             // Within a function it is a jump: no return address is set, and nothing returns.
             let at = target(code, args)?;
@@ -62,6 +72,9 @@ pub(super) fn translate(
             args.has("RELIABLE");
             let pred = args.pred_src();
             Inst::new(Op::Break { at: convergence(args)? }).guarded(pred)
+        }
+        "R2UR" if matches!(word.operands.first(), Some(Theirs { value: Value::Predicate(..PT), .. })) => {
+            comparison_of_masks(code, at, args)?
         }
         "BMOV" => bmov(args)?,
         "WARPSYNC" => warpsync(args)?,
@@ -140,9 +153,10 @@ fn branch(code: &Code<'_>, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     }
     if args.has("DIV") {
         // It leaves for code that converges the lanes one after the other; waiting for them has the same effect.
-        let mut inst = Inst::new(Op::Warpsync {});
-        let members = args.take()?;
-        inst.src[0] = members_of(members)?;
+        let mut inst = Inst::new(Op::Warpsync {}).srcs([EVERY_LANE]);
+        if !matches!(args.peek(), Some(Theirs { value: Value::Target(_), .. })) {
+            inst.src[0] = members_of(args.take()?)?;
+        }
         target(code, args)?;
         return Ok(inst);
     }
@@ -160,6 +174,24 @@ fn members_of(operand: &Theirs) -> Result<Src, Refusal> {
         }
         _ => Err("the lanes are not in a uniform register".into()),
     }
+}
+
+/// `R2UR P, URZ, R` between a union of member masks and the branch on divergence that waits for its lanes: the predicate
+/// says when the branch needs no look, which is never wrong to take.
+fn comparison_of_masks(code: &Code<'_>, at: usize, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    let pred = args.pred_dst().ok_or("its predicate is missing")?;
+    args.skip(args.rest().len());
+    let names = |word: &&Instruction| {
+        word.guard.predicate == pred.0 || word.operands.iter().any(|of| of.value == Value::Predicate(pred.0))
+    };
+    let reader = code.words[at + 1..].iter().map_while(|word| word.as_ref().ok()).find(names);
+    if !reader.is_some_and(|word| word.has("DIV") && word.guard.negated && word.guard.predicate == pred.0) {
+        return Err("its predicate is known before a branch on divergence alone".into());
+    }
+    let mut inst = Inst::new(Op::Plop3Both { lut: Lut(0), second: Lut(0) });
+    inst.pdst[0] = pred;
+    inst.psrc = [PredSrc::TRUE; 3];
+    Ok(inst)
 }
 
 fn convergence(args: &mut Args<'_>) -> Result<Convergence, Refusal> {
@@ -201,7 +233,7 @@ fn warpsync(args: &mut Args<'_>) -> Result<Inst, Refusal> {
 }
 
 /// How many instructions may stand between a barrier and the one that takes its result.
-const RESULT_WITHIN: usize = 16;
+const RESULT_WITHIN: usize = 64;
 
 /// The place of the instruction that takes the result of the barrier at a place. Nothing between them may leave the code's
 /// straight line, or name the place of the result: the barrier of our table writes it at once.
@@ -225,16 +257,16 @@ fn taker(code: &Code<'_>, barrier: usize) -> Option<usize> {
                     _ => false,
                 })
             }
-            Value::Predicate(sass::PT) => false,
+            Value::Predicate(PT) => false,
             Value::Predicate(_) => taker.operands.iter().any(|result| result.value == operand.value),
             _ => false,
         };
-        let guarded = taker.operands.iter().any(|result| {
-            matches!(result.value, Value::Predicate(of) if of != sass::PT && of == word.guard.predicate)
-        });
+        let guarded = taker.operands.iter().any(
+            |result| matches!(result.value, Value::Predicate(of) if of != PT && of == word.guard.predicate),
+        );
         !control.contains(&word.mnemonic) && !guarded && !word.operands.iter().any(named)
     };
-    let plain = taker.guard.predicate == sass::PT;
+    let plain = taker.guard.predicate == PT;
     (takes(taker) && plain && between.iter().all(harmless)).then_some(at)
 }
 

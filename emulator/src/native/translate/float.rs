@@ -7,6 +7,7 @@ use sass::Instruction;
 use trace_format::isa::{
     AccTy, BoolFloat, FCmp, FloatTy, Ftz, HmmaSat, HmmaShape, HmmaTy, ImmaShape, Inst, IntElement, IntRnd,
     IntTy, Max, MufuFn, NanProp, Op, PackRnd, Part, PowerOfTwo, PredSrc, Relu, Rnd, Sat, SatFinite, SatInt,
+    Sign,
 };
 
 const ROUNDINGS: [(&str, Rnd); 4] = [("RN", Rnd::Rn), ("RZ", Rnd::Rz), ("RM", Rnd::Rm), ("RP", Rnd::Rp)];
@@ -129,7 +130,9 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
                 ("TANH", MufuFn::Tanh),
             ];
             let func = args.pick(&functions).ok_or("its function is not known")?;
-            unary(Op::Mufu { func, ftz: Ftz(false) }, args)?
+            // Only the sine, the cosine and the hyperbolic tangent know subnormal numbers.
+            let ftz = matches!(func, MufuFn::Rcp | MufuFn::Rsq | MufuFn::Sqrt | MufuFn::Ex2 | MufuFn::Lg2);
+            unary(Op::Mufu { func, ftz: Ftz(ftz) }, args)?
         }
         "DADD" => binary(Op::Dadd { rnd: rounding(args) }, args)?,
         "DMUL" => binary(Op::Dmul { rnd: rounding(args) }, args)?,
@@ -160,6 +163,14 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             let src = args.pick(&FLOATS).unwrap_or(FloatTy::F32);
             unary(Op::F2i { dst, src, rnd, ftz }, args)?
         }
+        "I2I" => {
+            args.has("SAT");
+            args.has("S32");
+            let narrow = [("U8", IntTy::U8), ("S8", IntTy::S8), ("U16", IntTy::U16), ("S16", IntTy::S16)];
+            let dst = args.pick(&narrow).ok_or("its format is not known")?;
+            unary(Op::I2i { dst, src: Sign::S32 }, args)?
+        }
+        "MOVM" if args.has("16") && args.has("MT88") => unary(Op::Movm {}, args)?,
         "I2F" | "I2FP" | "UI2F" | "UI2FP" => {
             let rnd = rounding(args);
             let dst = args.pick(&FLOATS).unwrap_or(FloatTy::F32);

@@ -1,7 +1,7 @@
 //! Arithmetic on pairs of halves, with the halves that an operand names.
 
 use super::args::Args;
-use super::arithmetic::{chosen, is_max, setp};
+use super::arithmetic::is_max;
 use super::code::Refusal;
 use super::float::comparison;
 use sass::{Instruction, RZ, Value};
@@ -21,12 +21,17 @@ fn of_halves(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
         "HSET2" => {
             let bf = BoolFloat(args.has("BF"));
             let (cmp, bop, ftz) = comparison(args)?;
-            literal_pair_at(args, 1)?;
-            chosen(Op::Hset2 { ty, cmp, ftz, bop, bf }, args)
+            let mut inst = Inst::new(Op::Hset2 { ty, cmp, ftz, bop, bf });
+            args.dst(&mut inst)?;
+            compared(&mut inst, args)?;
+            Ok(inst)
         }
         "HSETP2" => {
             let (cmp, bop, ftz) = comparison(args)?;
-            setp(Op::Hsetp2 { ty, cmp, ftz, bop }, args)
+            let mut inst = Inst::new(Op::Hsetp2 { ty, cmp, ftz, bop });
+            args.pred_dsts(&mut inst);
+            compared(&mut inst, args)?;
+            Ok(inst)
         }
         "HMNMX2" => {
             let (ftz, nan) = (Ftz(args.has("FTZ")), NanProp(args.has("NAN")));
@@ -40,12 +45,17 @@ fn of_halves(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     }
 }
 
-/// Refuses a pair of literals as a source of a comparison.
-fn literal_pair_at(args: &Args<'_>, from: usize) -> Result<(), Refusal> {
-    match args.rest().get(from..).unwrap_or_default().iter().any(|o| matches!(o.value, Value::Half(_))) {
-        true => Err("a pair of literals is not known of it".into()),
-        false => Ok(()),
+/// The two sources of a comparison, and the predicate that it is combined with.
+fn compared(inst: &mut Inst, args: &mut Args<'_>) -> Result<(), Refusal> {
+    for place in 0..2 {
+        let halves;
+        (inst.src[place], halves) = source(args)?;
+        if halves != Halves::Both {
+            return Err("one half of a source is not known of it".into());
+        }
     }
+    inst.psrc[0] = args.pred_src();
+    Ok(())
 }
 
 /// A source, which may be two literals, with its halves.
@@ -61,6 +71,7 @@ fn source(args: &mut Args<'_>) -> Result<(Src, Halves), Refusal> {
     let (src, part) = args.part()?;
     let halves = match part {
         "" | "H1_H0" => Halves::Both,
+        "H0_H0" | "H1_H1" if is_zero(src) => Halves::Both,
         "H0_H0" => Halves::Low,
         "H1_H1" => Halves::High,
         _ => return Err(format!("the part .{part} of a register is not known of it")),

@@ -15,7 +15,7 @@ mod half;
 mod memory;
 
 use args::Args;
-use code::{Aside, Code, Place, Refusal, TEMPORARIES};
+use code::{Aside, Code, Place, Refusal};
 use sass::cubin::{Function, IndirectBranch};
 use sass::{INSTRUCTION_BYTES, Instruction, PT};
 use trace_format::isa::{Inst, Language, Op, Pc, Position, Pred, PredSrc, SourceFile, SourceLine};
@@ -39,6 +39,8 @@ pub struct Translated {
     pub registers: u16,
     /// Uniform registers that the instructions name (the highest + 1).
     pub uniform_registers: u8,
+    /// Bytes at the beginning of local memory in which instructions save registers.
+    pub saved_bytes: u32,
 }
 
 /// Translates the code of a function, which has these branches through registers. `file` is the name of the listing that
@@ -63,6 +65,7 @@ pub fn translate(function: &Function<'_>, branches: &[IndirectBranch], file: &st
         traps: Vec::new(),
         registers: 0,
         uniform_registers: 0,
+        saved_bytes: 0,
     };
     let mut asides: Vec<(u32, Aside)> = Vec::new();
     for (at, word) in code.words.iter().enumerate() {
@@ -87,15 +90,9 @@ pub fn translate(function: &Function<'_>, branches: &[IndirectBranch], file: &st
             Err(why) => out.trap(at, why, line),
         }
     }
-    let first = out.registers.next_multiple_of(4);
+    let used = out.registers;
     for (at, mut aside) in asides {
-        if first > u16::from(TEMPORARIES) {
-            let why = "it needs registers of its own, and the function has no more";
-            out.traps.push((Pc(at), format!("the instruction at {:#x} ({why})", u64::from(at) * 16)));
-            out.insts[at as usize] = Inst::new(Op::Bpt {});
-            continue;
-        }
-        aside.place_temporaries(first as u8);
+        out.saved_bytes = out.saved_bytes.max(aside.place_temporaries(used));
         let begin = out.insts.len();
         out.insts[at as usize].target = Pc(begin as u32);
         for (from, to) in aside.local {
@@ -147,6 +144,9 @@ fn instruction(code: &Code<'_>, at: usize, word: &Instruction) -> Result<Place, 
         None => Place::Here(single(code, at, word, &mut args)?),
     };
     args.finish()?;
+    if let Place::Aside(aside) = &mut place {
+        aside.temporaries = args.temporary(0).0;
+    }
     match &mut place {
         Place::Here(inst) => *inst = guard(word, *inst)?,
         // A branch through a register has its guard inside.

@@ -180,6 +180,11 @@ impl Writer<'_> {
         let (trips, condition) = (self.count(id), self.condition());
         self.breakable = None;
         let (first, second) = (self.nodes(depth + 1), self.nodes(depth + 1));
+        if self.strict() {
+            // ptxas counts the rounds in a uniform register though lanes that enter in the middle come apart from the others.
+            let body = first.into_iter().chain(second).collect();
+            return Node::Loop { id, trips, tests_first: false, body };
+        }
         Node::Irreducible { id, trips, condition, first, second }
     }
 

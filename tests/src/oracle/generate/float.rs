@@ -147,6 +147,8 @@ fn compare(w: &mut Writer<'_>, guard: &str) -> String {
         8 => {
             let class = w.dice.pick(&["finite", "infinite", "number", "notanumber", "normal", "subnormal"]);
             let ty = if ty == "f64" { "f64" } else { "f32" };
+            // ptxas leaves out a guard that it knows to be false.
+            let guard = if w.strict() { "" } else { guard };
             format!("{guard}testp.{class}.{ty} {p}, {a};")
         }
         _ => {

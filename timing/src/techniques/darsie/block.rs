@@ -109,13 +109,25 @@ pub(super) enum Outcome {
     Diverged,
 }
 
+/// The physical registers of a block.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Registers {
+    pub count: u32,
+    /// Bank of the first one before it is taken modulo the number of banks.
+    pub first: u32,
+    pub banks: u32,
+}
+
 /// The state of a block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Block {
     entries: Vec<Entry>,
     next_id: u64,
+    /// The physical registers that have been in use, and which of them are free.
     versions: Vec<Version>,
     free: Vec<VersionId>,
+    /// The physical registers that there are; the others take no memory here.
+    registers: Registers,
     /// Entries that were removed before all warps had passed, by instruction, with their instance.
     removed: HashMap<u32, (u32, Removed)>,
     /// Warps that have threads and have not ended.
@@ -142,15 +154,40 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// A block's state before its first instruction, with physical registers in these banks.
-    pub(super) fn begin(&mut self, warps: u64, whole: u64, banks: impl Iterator<Item = u8>) {
-        let entries = std::mem::take(&mut self.entries);
-        let next_id = self.next_id;
-        *self = Block { next_id, live: warps, whole, on_path: whole, slots: vec![0; 64], ..Block::default() };
-        self.entries = entries;
-        self.entries.clear();
-        self.versions = banks.map(|bank| Version { row: Row::ZERO, bank, uses: 0 }).collect();
-        self.free = (0..self.versions.len() as VersionId).rev().collect();
+    /// A block's state before its first instruction.
+    pub(super) fn begin(&mut self, warps: u64, whole: u64, registers: Registers) {
+        let mut kept = std::mem::take(self);
+        kept.entries.clear();
+        kept.versions.clear();
+        kept.free.clear();
+        *self = Block {
+            entries: kept.entries,
+            next_id: kept.next_id,
+            versions: kept.versions,
+            free: kept.free,
+            registers,
+            live: warps,
+            whole,
+            on_path: whole,
+            slots: vec![0; 64],
+            ..Block::default()
+        };
+    }
+
+    /// Physical registers that no version has.
+    fn free_registers(&self) -> usize {
+        self.registers.count as usize - self.registers_in_use()
+    }
+
+    /// Takes a physical register: the one that became free last, else the next that has not been in use.
+    fn take_register(&mut self) -> VersionId {
+        if let Some(id) = self.free.pop() {
+            return id;
+        }
+        let id = self.versions.len() as u32;
+        let bank = ((self.registers.first + id) % self.registers.banks) as u8;
+        self.versions.push(Version { row: Row::ZERO, bank, uses: 0 });
+        id as VersionId
     }
 
     /// The entry of an instance of an instruction.
@@ -194,7 +231,7 @@ impl Block {
         room: usize,
         sync: bool,
     ) -> Option<u64> {
-        if self.free.len() < results {
+        if self.free_registers() < results {
             return None;
         }
         let waiting = self.on_path & !(1 << warp);
@@ -205,7 +242,8 @@ impl Block {
             self.remove_at(0, Some(Removed::Replaced));
         }
         let mut versions = Versions::default();
-        for id in (0..results).filter_map(|_| self.free.pop()) {
+        for _ in 0..results {
+            let id = self.take_register();
             // The leader's, and the entry's.
             self.versions[usize::from(id)].uses = 2;
             versions.ids[usize::from(versions.count)] = id;
@@ -214,7 +252,7 @@ impl Block {
         let id = self.next_id;
         self.next_id += 1;
         let shared = Shared { versions, ..Shared::default() };
-        let gathers = sync && results > 0 && self.free.is_empty();
+        let gathers = sync && results > 0 && self.free_registers() == 0;
         self.entries.push(Entry { id, waiting, gathers, gathered: 1 << warp, shared, ..of });
         Some(id)
     }
@@ -407,7 +445,7 @@ mod tests {
     fn block(warps: u32, registers: usize) -> Block {
         let mut block = Block::default();
         let all = (1 << warps) - 1;
-        block.begin(all, all, (0..registers).map(|bank| bank as u8));
+        block.begin(all, all, Registers { count: registers, first: 0, banks: 256 });
         block
     }
 

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::program::{MemoryKind, Path, Program, RegSet, TimedInst};
 use crate::source::Row;
-use block::{Block, Entry, Outcome, Removed, Shared, VersionId, Versions};
+use block::{Block, Entry, Outcome, Registers, Removed, Shared, VersionId, Versions};
 use marks::{Mark, marks, promoted};
 use std::collections::VecDeque;
 use trace_format::isa::space::Space;
@@ -641,11 +641,10 @@ impl Technique for Darsie {
     }
 
     fn start_block(&mut self, _cx: &mut Cx<'_>, block_slot: usize, _block: u32) {
-        let (registers, banks) = (self.registers, self.banks);
-        let first = block_slot as u32 * registers;
+        let (count, banks) = (self.registers, self.banks);
         let (warps, whole) = self.block_warps;
-        let bank = |register: u32| ((first + register) % banks) as u8;
-        self.blocks[block_slot].begin(warps, whole, (0..registers).map(bank));
+        let registers = Registers { count, first: block_slot as u32 * count, banks };
+        self.blocks[block_slot].begin(warps, whole, registers);
     }
 
     fn start_warp(&mut self, _cx: &mut Cx<'_>, warp: &WarpView<'_>) {

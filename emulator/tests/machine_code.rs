@@ -210,8 +210,8 @@ fn the_banks_of_a_launch_hold_addresses_geometry_and_parameters() {
     assert_eq!([0, 4, 8, 0xc, 0x10, 0x14].map(half), [64, 2, 1, 5, 6, 7]);
     assert_eq!(word(param, 0x18), u64::from(SHARED_WINDOW_HI) << 32);
     assert_eq!(word(param, 0x20), u64::from(LOCAL_WINDOW_HI) << 32);
-    // The frame has eight bytes.
-    assert_eq!((half(0x28), half(0x2c), half(0x10c)), (8, 256, 46));
+    // The frame has eight bytes; the stack begins where any access is aligned.
+    assert_eq!((half(0x28), half(0x2c), half(0x10c)), (16, 256, 46));
     assert_eq!(word(param, 0x40), u64::from(PARAM_WINDOW_HI) << 32);
     assert_eq!(word(param, 0x50), table.0);
     assert_eq!(param.len(), 0x160 + 1212);

@@ -21,7 +21,7 @@ fn agree(target: &str) {
         match attack(seed, false, None, Some(&assembler)).2 {
             Ok(MachineCode::Agrees) => agreed += 1,
             Ok(MachineCode::Refused(why)) => {
-                refused.push(format!("seed {seed}: {} `{}`", why.reason, why.line))
+                refused.push(format!("seed {seed}: {} `{}`", why.reason, why.line));
             }
             Ok(MachineCode::NotAsked) => wrong.push(format!("seed {seed}: no machine code was compared")),
             Err(Failure::Lower(what)) if what.contains("more registers") => refused.push(what),

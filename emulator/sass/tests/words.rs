@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use sass::{DecodeError, Guard, Operand, PT, Target, Value, decode};
 
-/// Lines of target, word and text; words of this repository's kernels, as ptxas assembled them.
+/// Lines of target, word and text; words of this repository's kernels and of random ones, as ptxas
+/// assembled them.
 const SAMPLE: &str = include_str!("words.txt");
 
 #[test]

@@ -885,6 +885,7 @@ CORRECTIONS = [
     ({"fae"}, r"^  op P# P=87-89 bang:90$", "  op P# P=87-89 bang:90 unless:87-89"),
     # registers whose sign is a predicate
     ({"21f", "a1f", "c1f"}, r"^  op R# R=", "  op R#.SIGN R="),
+    ({"29f"}, r"^  op UR# UR=", "  op UR#.SIGN UR="),
     # constants at small places leave open what their place is counted in
     (None, r" c\[#\]_\[#\] #=54-58 #=40-53s ", " c[#]_[#] #=54-58 #=40-53s*4 "),
     # the only target that is counted in bytes

@@ -442,7 +442,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn block(warps: u32, registers: usize) -> Block {
+    fn block(warps: u32, registers: u32) -> Block {
         let mut block = Block::default();
         let all = (1 << warps) - 1;
         block.begin(all, all, Registers { count: registers, first: 0, banks: 256 });

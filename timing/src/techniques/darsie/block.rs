@@ -321,6 +321,12 @@ impl Block {
         self.versions[usize::from(id)].row = *row;
     }
 
+    /// Physical registers that have been in use.
+    #[cfg(test)]
+    pub(super) fn registers_used(&self) -> VersionId {
+        self.versions.len() as VersionId
+    }
+
     /// Begins one more use of each of some versions.
     pub(super) fn add_uses(&mut self, versions: Versions) {
         versions.as_slice().iter().for_each(|version| self.versions[usize::from(*version)].uses += 1);

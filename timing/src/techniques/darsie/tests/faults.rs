@@ -142,19 +142,24 @@ fn a_vector_sum_marked_as_redundant_is_caught() {
     caught((Fetched, 0), None, |darsie, _| darsie.statics[5].marked = true);
 }
 
+/// Writes a value to every physical register that has been in use.
+fn write_all(darsie: &mut Darsie, row: &Row) {
+    for version in 0..darsie.blocks[0].registers_used() {
+        darsie.blocks[0].write(version, row);
+    }
+}
+
 #[test]
 fn a_wrong_value_of_the_leader_is_caught() {
     caught((InAnswered, 4), Some(2), |darsie, _| {
-        for version in 0..32 {
-            darsie.blocks[0].write(version, &Row::splat(77));
-        }
+        write_all(darsie, &Row::splat(77));
     });
 }
 
 #[test]
 fn a_swapped_lane_of_the_leader_is_caught() {
     caught((InAnswered, 4), Some(1), |darsie, _| {
-        for version in 0..8 {
+        for version in 0..darsie.blocks[0].registers_used() {
             let mut row = darsie.blocks[0].version(version).row;
             row.0.swap(0, 1);
             darsie.blocks[0].write(version, &row);
@@ -195,7 +200,7 @@ fn an_instance_of_another_turn_is_caught() {
         let stale = darsie.warps[slot].shared[0];
         if let Some(stale) = stale {
             let row = darsie.blocks[0].version(stale).row;
-            (0..32).for_each(|version| darsie.blocks[0].write(version, &row));
+            write_all(darsie, &row);
         }
     });
 }
@@ -214,7 +219,7 @@ fn a_vector_result_in_a_shared_register_is_caught() {
     // The y-index goes to every version.
     caught((Collect, 5), Some(3), |darsie, _| {
         let row = Row::from_fn(|lane| lane as u32 * 3);
-        (0..32).for_each(|version| darsie.blocks[0].write(version, &row));
+        write_all(darsie, &row);
     });
 }
 

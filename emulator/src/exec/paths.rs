@@ -363,7 +363,11 @@ impl Paths {
         members: &[u32; WARP_SIZE],
         wait: impl Fn(u32) -> Wait,
     ) {
-        if lanes_of(lanes).fold(0, |all, lane| all | members[lane]) & self.live & !here == 0 {
+        let all = match lanes {
+            u32::MAX => members.iter().fold(0, |all, members| all | members),
+            _ => lanes_of(lanes).fold(0, |all, lane| all | members[lane]),
+        };
+        if all & self.live & !here == 0 {
             self.goto(at + 1);
             return;
         }

@@ -35,7 +35,9 @@ impl<'a> Args<'a> {
     pub(super) fn of(word: &'a Instruction) -> Args<'a> {
         let is_free = |first: &u8| {
             // A vector has four registers at most.
-            let touches = |number: u8| number != RZ && number + 3 >= *first && number < first + TEMPORARIES;
+            let touches = |number: u8| {
+                number != RZ && number.saturating_add(3) >= *first && number < first + TEMPORARIES
+            };
             !word.operands.iter().filter_map(register_of).any(touches)
         };
         let mut aligned = (0..=(RZ - TEMPORARIES) / 4).rev().map(|number| 4 * number);

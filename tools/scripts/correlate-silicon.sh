@@ -6,7 +6,7 @@
 # With --write, tests/tables/silicon-ours.csv is written; the table that is there is shown as the earlier state.
 # Where ptxas and nvdisasm are found ($CUDA_HOME/bin or PATH), the warp instructions of ptxas's code are estimated anew
 # (tests/tables/silicon-streams.csv; STREAMS=show prints them loop by loop); they stand beside ours.
-# Recordings are kept in ${TMPDIR:-/tmp}/warplab-silicon-$UID for the next time; delete them after a change of the emulator.
+# Recordings are kept in ${TMPDIR:-/tmp}/warplab-silicon-$UID for the next time, and made again by another emulator.
 # SET="key=value ..." adds overrides of the configuration, CONFIG names another one.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -30,6 +30,12 @@ PATH=${CUDA_HOME:+$CUDA_HOME/bin:}$PATH
 if command -v ptxas >/dev/null && command -v nvdisasm >/dev/null; then
     cargo build --release --quiet -p warplab-tools --bin compare_streams
     native=1
+fi
+
+emulator=$(cksum <"$target/emu")
+if [ "$(cat "$folder/emulator" 2>/dev/null)" != "$emulator" ]; then
+    rm -f "$folder"/*.wtrace
+    echo "$emulator" >"$folder/emulator"
 fi
 
 record() {

@@ -151,6 +151,10 @@ fn instruction(code: &Code<'_>, at: usize, word: &Instruction) -> Result<Place, 
         Place::Here(inst) => *inst = guard(word, *inst)?,
         // A branch through a register has its guard inside.
         Place::Aside(aside) if aside.returns => {
+            let changes = |inst: &Inst| inst.all_dst_preds().any(|pred| pred == guard_of(word).pred);
+            if aside.insts.iter().rev().skip(1).any(changes) {
+                return Err("a guard that it writes is not known of it".into());
+            }
             for inst in &mut aside.insts {
                 *inst = guard(word, *inst)?;
             }
@@ -174,14 +178,19 @@ fn single(code: &Code<'_>, at: usize, word: &Instruction, args: &mut Args<'_>) -
     Err("there is no such instruction in the table".into())
 }
 
-/// Adds the guard. Control flow can have a predicate of its own, which is the guard if there is no other.
-fn guard(word: &Instruction, inst: Inst) -> Result<Inst, Refusal> {
+/// The guard of an instruction.
+fn guard_of(word: &Instruction) -> PredSrc {
     let pred = match (word.guard.predicate, word.guard.uniform) {
         (PT, _) => Pred::PT,
         (number, true) => Pred::uniform(number),
         (number, false) => Pred(number),
     };
-    let guard = PredSrc { pred, not: word.guard.negated };
+    PredSrc { pred, not: word.guard.negated }
+}
+
+/// Adds the guard. Control flow can have a predicate of its own, which is the guard if there is no other.
+fn guard(word: &Instruction, inst: Inst) -> Result<Inst, Refusal> {
+    let guard = guard_of(word);
     if inst.is_unguarded() {
         return Ok(inst.guarded(guard));
     }

@@ -886,6 +886,8 @@ CORRECTIONS = [
     # registers whose sign is a predicate
     ({"21f", "a1f", "c1f"}, r"^  op R# R=", "  op R#.SIGN R="),
     ({"29f"}, r"^  op UR# UR=", "  op UR#.SIGN UR="),
+    # the upper half of a literal in double precision
+    ({"911"}, r"^  op f32 #=", "  op f64 #="),
     # constants at small places leave open what their place is counted in
     (None, r" c\[#\]_\[#\] #=54-58 #=40-53s ", " c[#]_[#] #=54-58 #=40-53s*4 "),
     # the only target that is counted in bytes

@@ -332,9 +332,8 @@ impl Paths {
         lanes: u32,
         of: impl Fn(usize) -> u32,
     ) {
-        if self.convergence.is_empty() {
-            self.convergence = vec![[0; WARP_SIZE]; Convergence::COUNT];
-        }
+        // The memory is that of the warp before.
+        self.convergence.resize(Convergence::COUNT, [0; WARP_SIZE]);
         let values = &mut self.convergence[usize::from(register) % Convergence::COUNT];
         lanes_of(lanes).for_each(|lane| values[lane] = of(lane));
     }

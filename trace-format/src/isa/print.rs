@@ -150,7 +150,7 @@ impl fmt::Display for Inst {
 
 #[cfg(test)]
 mod tests {
-    use super::super::modifiers::BoolOp;
+    use super::super::modifiers::{BoolOp, Lut};
     use super::super::regs::Reg;
     use super::*;
 
@@ -178,6 +178,14 @@ mod tests {
             let expected = [&["P1", "PT", "R4", "R6"], operands].concat().join(", ");
             assert!(text.ends_with(&format!(" {expected}")), "{text} should end in {expected}");
         }
+    }
+
+    #[test]
+    fn a_lop3_lists_the_predicate_that_it_combines_with() {
+        let op = Op::Lop3With { lut: Lut(0xC0), bop: BoolOp::And };
+        let mut inst = Inst::new(op).dst(Reg(1)).srcs([Src::reg(Reg(4)), Src::reg(Reg(6)), Src::RZ]);
+        (inst.pdst[0], inst.psrc[0]) = (Pred(1), PredSrc::of(Pred(3)));
+        assert!(inst.to_string().ends_with(" R1, P1, R4, R6, RZ, P3"), "{inst}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! and accesses with an operand or a result that their row does not have.
 
 use super::args::{Args, EVERY_LANE};
-use super::code::{Aside, Code, Place, Refusal};
+use super::code::{Aside, Code, Place, Refusal, constant, moved};
 use super::float;
 use super::memory::{self, WIDTHS};
 use sass::{INSTRUCTION_BYTES, Instruction, Operand as Theirs, PT, Value};
@@ -43,6 +43,32 @@ pub(super) fn translate(
     }
 }
 
+/// P0, whose value is kept in a register, and put back before the code goes on.
+struct Borrowed(Reg);
+
+impl Borrowed {
+    fn keep(&self) -> Inst {
+        Inst { dst: self.0, ..Inst::new(Op::P2r {}).srcs([Src::RZ, Src::imm(0x7F)]) }
+    }
+
+    fn put_back(&self) -> Inst {
+        Inst::new(Op::R2p {}).srcs([Src::reg(self.0), Src::imm(1)])
+    }
+
+    /// It is whether two words are equal.
+    fn compare(a: Src, b: Src) -> Inst {
+        let op = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
+        let mut compare = Inst::new(op).srcs([a, b]);
+        (compare.pdst[0], compare.psrc[0]) = (Pred(0), PredSrc::TRUE);
+        compare
+    }
+
+    /// A branch if it holds.
+    fn jump() -> Inst {
+        Inst::new(Op::Bra {}).guarded(PredSrc { pred: Pred(0), not: false })
+    }
+}
+
 /// A branch to the address in a register pair: the lanes of each target, one after the other. The compiler lists the targets.
 fn branch(code: &Code<'_>, word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     let targets = code.branches.iter().find(|branch| branch.address == word.address);
@@ -64,26 +90,18 @@ fn branch(code: &Code<'_>, word: &Instruction, args: &mut Args<'_>) -> Result<Pl
     let mut targets = targets.clone();
     targets.sort_unstable();
     targets.dedup();
-    // P0 is kept in a register, and put back before the code goes on.
-    let (kept, p0) = (args.temporary(0), Pred(0));
-    let everything = Src::imm(0x7F);
-    let mut keep = Inst::new(Op::P2r {}).srcs([Src::RZ, everything]);
-    keep.dst = kept;
-    let mut aside = Aside { insts: vec![keep], ..Aside::default() };
+    let borrowed = Borrowed(args.temporary(0));
+    let mut aside = Aside { insts: vec![borrowed.keep()], ..Aside::default() };
     let mut jumps = Vec::new();
     for target in &targets {
-        let op = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
-        let mut compare = Inst::new(op).srcs([register, Src::imm(*target as u32)]);
-        compare.pdst[0] = p0;
-        compare.psrc[0] = PredSrc::TRUE;
-        aside.insts.push(compare);
+        aside.insts.push(Borrowed::compare(register, Src::imm(*target as u32)));
         jumps.push(aside.insts.len());
-        aside.insts.push(Inst::new(Op::Bra {}).guarded(PredSrc { pred: p0, not: false }));
+        aside.insts.push(Borrowed::jump());
     }
     aside.insts.push(Inst::new(Op::Bpt {}));
     for (jump, target) in jumps.into_iter().zip(&targets) {
         aside.local.push((jump, aside.insts.len()));
-        aside.insts.push(Inst::new(Op::R2p {}).srcs([Src::reg(kept), Src::imm(1)]));
+        aside.insts.push(borrowed.put_back());
         let mut bra = Inst::new(Op::Bra {});
         bra.target = code.place(*target)?;
         aside.insts.push(bra);
@@ -100,18 +118,14 @@ fn is_divergence_test(word: &Instruction) -> bool {
 fn divergence_test(code: &Code<'_>, args: &mut Args<'_>) -> Result<Place, Refusal> {
     args.has("DIV");
     let Value::Target(address) = args.take()?.value else { return Err("its target is no address".into()) };
-    let (kept, here, p0) = (args.temporary(0), args.temporary(1), Pred(0));
-    let keep = Inst { dst: kept, ..Inst::new(Op::P2r {}).srcs([Src::RZ, Src::imm(0x7F)]) };
+    let (borrowed, here) = (Borrowed(args.temporary(0)), args.temporary(1));
     let mut ballot = Inst::new(Op::Vote { mode: VoteMode::Ballot }).srcs([EVERY_LANE]);
     (ballot.dst, ballot.psrc[0]) = (here, PredSrc::TRUE);
-    let op = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
-    let mut compare = Inst::new(op).srcs([Src::reg(here), EVERY_LANE]);
-    (compare.pdst[0], compare.psrc[0]) = (p0, PredSrc::TRUE);
-    let restore = Inst::new(Op::R2p {}).srcs([Src::reg(kept), Src::imm(1)]);
-    let together = Inst::new(Op::Bra {}).guarded(PredSrc { pred: p0, not: false });
+    let compare = Borrowed::compare(Src::reg(here), EVERY_LANE);
     let mut leave = Inst::new(Op::Bra {});
     leave.target = code.place(address)?;
-    let insts = vec![keep, ballot, compare, together, restore, leave, restore];
+    let back = borrowed.put_back();
+    let insts = vec![borrowed.keep(), ballot, compare, Borrowed::jump(), back, leave, back];
     Ok(Place::Aside(Aside { insts, local: vec![(3, 6)], returns: true, ..Aside::default() }))
 }
 
@@ -175,10 +189,8 @@ fn wrapped_extension(args: &mut Args<'_>) -> Result<Place, Refusal> {
 fn wide_literal(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     let Some(mut convert) = float::translate(word, args)? else { return Err("it is no conversion".into()) };
     let [low, high] = [args.temporary(0), args.temporary(1)];
-    let moved = |dst, src| Inst { dst, ..Inst::new(Op::Mov {}).srcs([src]) };
-    let insts = [moved(low, Src::RZ), moved(high, convert.src[0])];
-    convert.src[0] = Src::reg(low);
-    Ok(Aside::of(insts.into_iter().chain([convert])))
+    let upper = std::mem::replace(&mut convert.src[0], Src::reg(low));
+    Ok(Aside::of([moved(Src::RZ, low), moved(upper, high), convert]))
 }
 
 /// A number in single precision as a half, in both halves of the result: the sum of it and a negative zero. ptxas uses it
@@ -198,22 +210,20 @@ fn converted_half(args: &mut Args<'_>) -> Result<Place, Refusal> {
     if matches!(number.operand, Operand::Reg(_)) {
         return Ok(Place::Here(pack.srcs([number, number])));
     }
-    let mut moved = Inst::new(Op::Mov {}).srcs([Src { neg: false, abs: false, ..number }]);
-    moved.dst = pack.dst;
+    let plain = moved(Src { neg: false, abs: false, ..number }, pack.dst);
     let number = Src { operand: Operand::Reg(pack.dst), ..number };
-    Ok(Aside::of([moved, pack.srcs([number, number])]))
+    Ok(Aside::of([plain, pack.srcs([number, number])]))
 }
 
 /// The uniform predicates that a mask names in the bits of a word, and the other bits of a source.
 fn packed_predicates(args: &mut Args<'_>) -> Result<Place, Refusal> {
-    let mut rest = Inst::new(Op::Nop {});
+    let mut rest = Inst::new(Op::Lop3 { lut: Lut(0xC0) });
     args.dst(&mut rest)?;
     if !matches!(args.take()?, Theirs { value: Value::Name("UPR"), suffix: "", .. }) {
         return Err("only UP0 to UP6 in the lowest byte are known of it".into());
     }
     let source = args.src()?;
     let mask = args.integer()? as u32;
-    rest = Inst { udst: rest.udst, ..Inst::new(Op::Lop3 { lut: Lut(0xC0) }) };
     let mut insts = vec![rest.srcs([source, Src::imm(!mask), Src::RZ])];
     for number in (0..PT).filter(|number| mask >> number & 1 == 1) {
         let word = Src::uniform(rest.udst);
@@ -284,8 +294,7 @@ fn copy(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
         return Err("a guard and zeros are not known of it".into());
     }
     let registers = || (0..width.regs()).map(|n| data.nth(n));
-    let mut insts: Vec<Inst> =
-        registers().map(|reg| Inst { dst: reg, ..Inst::new(Op::Mov {}).srcs([Src::RZ]) }).collect();
+    let mut insts: Vec<Inst> = registers().map(|reg| moved(Src::RZ, reg)).collect();
     let bytes = 4 * u32::from(width.regs());
     let zeros = args.temporary(6);
     if fills {
@@ -338,10 +347,7 @@ fn answers(word: &Instruction) -> Option<Pred> {
 /// An atomic on a generic address that says that it was done: ours has done it in any memory.
 fn answered_atomic(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     let atomic = memory::atomic(word, args, true)?;
-    let mut done = Inst::new(Op::Plop3Both { lut: Lut(0xFF), second: Lut(0) });
-    done.pdst[0] = answers(word).unwrap_or(Pred::PT);
-    done.psrc = [PredSrc::TRUE; 3];
-    Ok(Aside::of([atomic, done]))
+    Ok(Aside::of([atomic, constant(answers(word).unwrap_or(Pred::PT), true)]))
 }
 
 /// A generic access whose address has 32 bits: they are extended to a pair before.
@@ -355,10 +361,6 @@ fn narrow(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
         memory::store(op, args, memory::Form::Extended)?
     };
     let (low, high) = (args.temporary(0), args.temporary(1));
-    let mut first = Inst::new(Op::Mov {}).srcs([access.src[0]]);
-    first.dst = low;
-    let mut second = Inst::new(Op::Mov {}).srcs([Src::RZ]);
-    second.dst = high;
-    access.src[0] = Src::reg(low);
-    Ok(Aside::of([first, second, access]))
+    let address = std::mem::replace(&mut access.src[0], Src::reg(low));
+    Ok(Aside::of([moved(address, low), moved(Src::RZ, high), access]))
 }

@@ -2,7 +2,7 @@
 
 use sass::cubin::IndirectBranch;
 use sass::{INSTRUCTION_BYTES, Instruction, RZ};
-use trace_format::isa::{Inst, MemWidth, Op, Operand, Pc, Reg, Src};
+use trace_format::isa::{Inst, Lut, MemWidth, Op, Operand, Pc, Pred, PredSrc, Reg, Src};
 
 /// Why an instruction has no translation.
 pub(super) type Refusal = String;
@@ -22,6 +22,20 @@ pub(super) enum Place {
     Here(Inst),
     /// Several, behind the code of the function; a branch to them is in its place.
     Aside(Aside),
+}
+
+/// A predicate that gets a value.
+pub(super) fn constant(pred: Pred, value: bool) -> Inst {
+    let lut = Lut(if value { 0xFF } else { 0 });
+    let mut inst = Inst::new(Op::Plop3Both { lut, second: Lut(0) });
+    inst.pdst[0] = pred;
+    inst.psrc = [PredSrc::TRUE; 3];
+    inst
+}
+
+/// to = source.
+pub(super) fn moved(source: Src, to: Reg) -> Inst {
+    Inst { dst: to, ..Inst::new(Op::Mov {}).srcs([source]) }
 }
 
 /// Instructions behind the code of a function.

@@ -1,11 +1,9 @@
 //! Branches, calls, convergence, barriers and instructions without effect.
 
 use super::args::{Args, EVERY_LANE};
-use super::code::{Code, Refusal};
+use super::code::{Code, Refusal, constant};
 use sass::{Instruction, Operand as Theirs, PT, Value};
-use trace_format::isa::{
-    BarMode, Clear, Convergence, Inst, Lut, Op, Pc, Pred, PredSrc, Reg, Scope, SpecialReg, Src,
-};
+use trace_format::isa::{BarMode, Clear, Convergence, Inst, Op, Pc, Pred, Reg, Scope, SpecialReg, Src};
 
 /// Translates an instruction of this file; none if it is another.
 pub(super) fn translate(
@@ -28,13 +26,8 @@ pub(super) fn translate(
             if !args.has("REL") || !args.has("NOINC") {
                 return Err("only calls of functions of the same cubin are known".into());
             }
-            if let Some(Theirs { value: Value::Register(number), .. }) = args.peek() {
-                let inst = Inst::new(Op::CallInd {}).srcs([Src::reg(Reg(*number))]);
-                args.skip(1);
-                if target(code, args)? != Pc(0) {
-                    return Err("the address is not relative to the beginning".into());
-                }
-                return Ok(Some(inst));
+            if let Some(Theirs { value: Value::Register(_), .. }) = args.peek() {
+                return through_register(Op::CallInd {}, code, args).map(Some);
             }
             // Within a function it is a jump: no return address is set, and nothing returns.
             let at = target(code, args)?;
@@ -47,12 +40,7 @@ pub(super) fn translate(
             if !args.has("REL") || !args.has("NODEC") {
                 return Err("only returns to the address in a register are known".into());
             }
-            let mut inst = Inst::new(Op::RetTo {});
-            args.srcs::<1>(&mut inst)?;
-            if target(code, args)? != Pc(0) {
-                return Err("the address is not relative to the beginning".into());
-            }
-            inst
+            through_register(Op::RetTo {}, code, args)?
         }
         "BSSY" => {
             args.has("RECONVERGENT");
@@ -135,6 +123,16 @@ fn target(code: &Code<'_>, args: &mut Args<'_>) -> Result<Pc, Refusal> {
     }
 }
 
+/// A call or a return to the address in a register pair, which counts from the beginning.
+fn through_register(op: Op, code: &Code<'_>, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    let mut inst = Inst::new(op);
+    args.srcs::<1>(&mut inst)?;
+    match target(code, args)? {
+        Pc(0) => Ok(inst),
+        _ => Err("the address is not relative to the beginning".into()),
+    }
+}
+
 /// An instruction whose first operand may be a predicate.
 fn predicated(op: Op, args: &mut Args<'_>) -> Inst {
     let pred = args.pred_src();
@@ -153,10 +151,7 @@ fn branch(code: &Code<'_>, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     }
     if args.has("DIV") {
         // It leaves for code that converges the lanes one after the other; waiting for them has the same effect.
-        let mut inst = Inst::new(Op::Warpsync {}).srcs([EVERY_LANE]);
-        if !matches!(args.peek(), Some(Theirs { value: Value::Target(_), .. })) {
-            inst.src[0] = members_of(args.take()?)?;
-        }
+        let inst = Inst::new(Op::Warpsync {}).srcs([members_of(args.take()?)?]);
         target(code, args)?;
         return Ok(inst);
     }
@@ -188,10 +183,7 @@ fn comparison_of_masks(code: &Code<'_>, at: usize, args: &mut Args<'_>) -> Resul
     if !reader.is_some_and(|word| word.has("DIV") && word.guard.negated && word.guard.predicate == pred.0) {
         return Err("its predicate is known before a branch on divergence alone".into());
     }
-    let mut inst = Inst::new(Op::Plop3Both { lut: Lut(0), second: Lut(0) });
-    inst.pdst[0] = pred;
-    inst.psrc = [PredSrc::TRUE; 3];
-    Ok(inst)
+    Ok(constant(pred, false))
 }
 
 fn convergence(args: &mut Args<'_>) -> Result<Convergence, Refusal> {

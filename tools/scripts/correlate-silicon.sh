@@ -42,10 +42,10 @@ record() {
     local name=$1
     shift
     [ -f "$folder/$name.wtrace" ] ||
-        "$target/emu" record "tests/silicon/$name.ptx" "$@" --addresses-only -o "$folder/$name.wtrace" >&2
+        "$target/emu" record "tests/silicon/$name.ptx" "$@" --addresses-only -o "$folder/$name.wtrace" >/dev/null
     [ -z "$native" ] || [ -f "$folder/lines-$name.wtrace" ] ||
         "$target/emu" record "tests/silicon/$name.ptx" "$@" --addresses-only --keep-branches \
-            -o "$folder/lines-$name.wtrace" >&2
+            -o "$folder/lines-$name.wtrace" >/dev/null
 }
 record hotspot --set side=1024
 record backprop --set inputs=65536

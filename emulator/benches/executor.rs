@@ -7,7 +7,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use emulator::check::{Checker, Checks};
 use emulator::exec::{Options, Unobserved};
-use emulator::session::{Session, Setup};
+use emulator::session::{CodeKind, Session, Setup};
 use std::path::PathBuf;
 
 fn main() {
@@ -61,6 +61,34 @@ fn record_with(bencher: Bencher<'_, '_>, program: &str, options: &Options) {
 #[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 20)]
 fn emulate(bencher: Bencher<'_, '_>, program: &str) {
     emulate_with(bencher, program, &one_thread());
+}
+
+/// The machine code that ptxas makes of a program's PTX for sm_75, where there is a ptxas ($CUDA_HOME/bin, or the search path).
+/// Its items are compared with those of `emulate`.
+#[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 20)]
+fn emulate_machine_code(bencher: Bencher<'_, '_>, program: &str) {
+    let (_, file, size) = PROGRAMS.iter().find(|p| p.0 == program).expect("the program is listed");
+    let ptx = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/workloads").join(file);
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let cubin = folder.path().join("code.cubin");
+    let of_toolkit = std::env::var_os("CUDA_HOME").map(|home| PathBuf::from(home).join("bin/ptxas"));
+    let ptxas = of_toolkit.filter(|path| path.is_file()).unwrap_or_else(|| "ptxas".into());
+    let made = std::process::Command::new(ptxas).arg("-arch=sm_75").arg(&ptx).arg("-o").arg(&cubin).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no ptxas");
+        return;
+    }
+    let setup = Setup {
+        overrides: vec![(*size).to_string()],
+        code: Some(CodeKind::Sass),
+        cubin: Some(cubin),
+        ..Setup::default()
+    };
+    let mut session = Session::open(&ptx, &setup).unwrap_or_else(|e| panic!("{e}"));
+    let report = session.run(&one_thread(), &Unobserved).unwrap_or_else(|e| panic!("{e}"));
+    bencher.counter(ItemsCount::new(report.warp_instructions())).bench_local(|| {
+        session.run(&one_thread(), &Unobserved).unwrap_or_else(|e| panic!("{e}"));
+    });
 }
 
 #[divan::bench(args = PROGRAMS.map(|p| p.0), sample_count = 20)]

@@ -4,6 +4,7 @@
 mod cli_kit;
 
 use cli_kit::Folder;
+use emulator::native::NativeModule;
 use emulator::native::hazards::{Checked, Why, check};
 use sass::cubin::Cubin;
 use sass::{INSTRUCTION_BYTES, Instruction};
@@ -116,4 +117,36 @@ fn the_command_says_what_is_wrong_and_where() {
     assert!(run.out.contains("is used without waiting for SB"), "{}", run.out);
     let run = folder.file("a.ptx", ".version 7.0\n.target sm_70\n.address_size 64\n.entry k() { ret; }\n");
     run.emu(&["disasm", "a.ptx", "--check-control"]).fails(&["PTX has no control bits"]);
+}
+
+/// What is recorded has the bits of every instruction, for the timing of the code.
+#[test]
+fn the_translation_keeps_the_control_bits() {
+    let (mut compared, mut asides) = (0, 0);
+    for image in [VECTORADD, VARIABLES, LINES] {
+        let cubin = Cubin::parse(image).expect("a cubin");
+        let module = NativeModule::parse(image.to_vec(), "code.cubin").expect("a module");
+        for function in cubin.kernels() {
+            let kernel = module.translate(&function.name, 0).expect("a kernel").expect("it is known");
+            kernel.check().expect("a well-formed kernel");
+            assert_eq!(kernel.control.len(), kernel.insts.len());
+            let words: Vec<Instruction> = function.instructions().map_while(Result::ok).collect();
+            for (pc, bits) in kernel.control.iter().enumerate() {
+                let (Some(bits), Some(word)) = (bits, words.get(pc)) else {
+                    // A trap has none, and what stands behind the code waits by scoreboard.
+                    asides += usize::from(bits.is_some_and(|bits| bits.partial));
+                    continue;
+                };
+                let theirs = word.control;
+                assert_eq!((bits.stall_cycles, bits.yields), (theirs.stall_cycles, theirs.yields), "{word}");
+                assert_eq!(bits.waits_for & theirs.wait_mask, theirs.wait_mask, "{word}");
+                let places = bits.places.iter().filter(|reg| !reg.is_zero());
+                assert!(places.clone().all(|reg| kernel.insts[pc].src_regs().any(|source| source == *reg)));
+                if bits.write_counter == theirs.write_counter && bits.read_counter == theirs.read_counter {
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(compared > 100, "{compared} instructions, {asides} beside the code");
 }

@@ -7,9 +7,9 @@
 //! writes that may be outstanding, and for the operands of memory instructions the reads. An instruction that reads or
 //! overwrites one that is outstanding is a [`Hazard`].
 
-use super::translate::translate;
+use super::translate::{DependenceBarrier, translate};
 use sass::cubin::{Cubin, Function};
-use sass::{INSTRUCTION_BYTES, Instruction, Operand, Target, Value};
+use sass::{INSTRUCTION_BYTES, Instruction, Target, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use trace_format::isa::space::Space;
@@ -447,31 +447,6 @@ fn cycles(word: &Instruction) -> u8 {
         (0, true) => YIELD_CYCLES,
         (stall, true) => stall.max(2),
         (stall, false) => stall.max(1),
-    }
-}
-
-/// What `DEPBAR.LE` waits for.
-struct DependenceBarrier {
-    /// A counter.
-    counter: u8,
-    /// What it may have at most.
-    most: u8,
-    /// Counters that have to be zero, as a mask.
-    others: u8,
-}
-
-impl DependenceBarrier {
-    fn of(word: &Instruction) -> Option<DependenceBarrier> {
-        if word.mnemonic != "DEPBAR" || !word.has("LE") {
-            return None;
-        }
-        let value = |at: usize| word.operands.get(at).map(|operand: &Operand| operand.value);
-        let (Some(Value::Scoreboard(counter)), Some(Value::Integer(most))) = (value(0), value(1)) else {
-            return None;
-        };
-        let listed = if let Some(Value::Name(listed)) = value(2) { listed } else { "" };
-        let others = listed.chars().filter_map(|c| c.to_digit(10)).fold(0, |mask, number| mask | 1 << number);
-        Some(DependenceBarrier { counter, most: u8::try_from(most).unwrap_or(u8::MAX), others })
     }
 }
 

@@ -266,6 +266,7 @@ impl NativeModule {
             functions: code.functions,
             insts: code.insts,
             lines: code.lines,
+            control: code.control,
             files: vec![code.listing],
             traps: code.traps,
             ..MachineKernel::default()

@@ -3,11 +3,11 @@
 //! A 16-byte preamble ([`MAGIC`], format version, zero) is followed by records and a 32-byte footer. A record
 //! is a 24-byte head (tag, zero, payload length, XXH3-64 of the 16 bytes before it and the payload) and its
 //! payload. Tags are four letters; a reader skips unknown records whose first letter is lower-case and
-//! refuses others. The records: one `META`; each `KERN` and `LNCH` before its use; the `FRAM`s of a launch
-//! behind its `LNCH`, and a `CUTL` behind them when the launch ended early; `XFER`s (copies and fills) and
-//! `wait`s (synchronisations) between launches; one `INDX`, to which the footer (its offset, the file's
-//! length, the XXH3-64 of both, [`END_MAGIC`]) points. A file without a valid footer is incomplete and is
-//! read by walking its records.
+//! refuses others. The records: one `META`; each `KERN` and `LNCH` before its use; the control bits of a kernel,
+//! `ctrl`, behind its `KERN`; the `FRAM`s of a launch behind its `LNCH`, and a `CUTL` behind them when the launch
+//! ended early; `XFER`s (copies and fills) and `wait`s (synchronisations) between launches; one `INDX`, to which
+//! the footer (its offset, the file's length, the XXH3-64 of both, [`END_MAGIC`]) points. A file without a valid
+//! footer is incomplete and is read by walking its records.
 
 use std::cell::RefCell;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -37,6 +37,8 @@ pub const KERNEL: Tag = *b"KERN";
 pub const LAUNCH: Tag = *b"LNCH";
 /// A run of thread blocks: `super::frame`.
 pub const FRAME: Tag = *b"FRAM";
+/// Control bits of the kernel before it; readers that do not know them skip them.
+pub const CONTROL: Tag = *b"ctrl";
 /// Copies and fills since the launch before: a list of [`super::TransferRecord`].
 pub const TRANSFERS: Tag = *b"XFER";
 /// Waits between launches; readers that do not know them skip them.

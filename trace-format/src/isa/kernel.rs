@@ -1,6 +1,7 @@
 //! The register-allocated machine kernel: the single form that is executed, recorded, listed, analysed and
 //! timed.
 
+use super::control_bits::ControlBits;
 use super::facts::Kind;
 use super::inst::Inst;
 use super::regs::Pc;
@@ -139,6 +140,10 @@ pub struct MachineKernel {
     pub entries: Vec<(u32, Pc)>,
     /// Traps in place of code that has no lowering, with its description; ascending.
     pub traps: Vec<(Pc, String)>,
+    /// Control bits of each instruction that has them, parallel to `insts`; empty for a kernel without any. A trace has them in
+    /// a record of their own.
+    #[serde(skip)]
+    pub control: Vec<Option<ControlBits>>,
 }
 
 impl MachineKernel {
@@ -248,6 +253,14 @@ impl MachineKernel {
                     self.regs_per_thread
                 ));
             }
+        }
+        if !self.control.is_empty() && self.control.len() != self.insts.len() {
+            let (bits, insts) = (self.control.len(), self.insts.len());
+            return Err(format!("kernel {}: control bits for {bits} of {insts} instructions", self.name));
+        }
+        for (pc, bits) in self.control.iter().enumerate().filter_map(|(pc, bits)| Some((pc, bits.as_ref()?)))
+        {
+            bits.check().map_err(|why| format!("kernel {}, PC {}: {why}", self.name, Pc(pc as u32)))?;
         }
         let known = |at: Position| at.file as usize <= self.files.len();
         if let Some(pc) = self.lines.iter().position(|line| !known(line.code) || !known(line.source)) {

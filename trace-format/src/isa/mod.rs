@@ -2,12 +2,13 @@
 //!
 //! `table` holds one row per opcode, `inst` the instruction that carries an opcode and its arguments,
 //! `kernel` the register-allocated [`MachineKernel`], `flow` its basic blocks, reconvergence points and
-//! liveness, [`Dominators`] those of any graph, [`print`] the listing, [`space`] the address-space layout,
+//! liveness, [`ControlBits`] what machine code says about timing, [`Dominators`] those of any graph, [`print`] the listing, [`space`] the address-space layout,
 //! [`fragment`] the layout of matrices over lanes, and [`barrier_state`] that of barrier objects. The
 //! behaviour of instructions is in
 //! [`crate::semantics`].
 
 pub mod barrier_state;
+mod control_bits;
 mod define;
 mod dominators;
 mod facts;
@@ -24,6 +25,7 @@ pub mod space;
 pub(crate) mod table;
 pub(crate) mod timing_slice;
 
+pub use control_bits::{ControlBits, DEPENDENCE_COUNTERS, SOURCE_PLACES};
 pub use dominators::Dominators;
 pub use facts::{Address, Collector, Kind, Lanes, LatencyClass, MemData, MemOp, OpInfo, SourceFormat, Unit};
 pub use flow::{BasicBlock, BlockId, Flow, LiveSet, Liveness};

@@ -75,6 +75,17 @@ impl TraceFile {
                         guards: OnceLock::new(),
                     });
                 }
+                format::CONTROL => {
+                    let control = records::decode(&payload).map_err(|e| damaged("control bits", e))?;
+                    let attached = match self.kernels.last_mut() {
+                        Some(KernelEntry { kernel, .. }) => {
+                            kernel.control = control;
+                            kernel.check()
+                        }
+                        None => Err("they come before the first kernel".into()),
+                    };
+                    attached.map_err(|e| self.damaged("control bits", offset, e))?;
+                }
                 format::LAUNCH => {
                     let launch: LaunchRecord = records::decode(&payload).map_err(|e| damaged("launch", e))?;
                     launch.check().map_err(|e| damaged("launch", e))?;

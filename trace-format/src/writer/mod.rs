@@ -148,6 +148,9 @@ impl TraceWriter {
         }
         crate::container::sanity::check_kernel(kernel).map_err(TraceError::refused)?;
         self.record(format::KERNEL, kernel)?;
+        if !kernel.control.is_empty() {
+            self.record(format::CONTROL, &kernel.control)?;
+        }
         self.kernels.push((kernel.clone(), Arc::new(self.contents.layout(kernel))));
         Ok(self.kernels.len() as u32 - 1)
     }

@@ -244,8 +244,8 @@ pub(super) fn is_max(args: &mut Args<'_>) -> Result<bool, Refusal> {
     }
 }
 
-/// Takes the operand that stands for all predicates.
-fn predicates(args: &mut Args<'_>) -> Result<(), Refusal> {
+/// Takes the word for all predicates.
+pub(super) fn predicates(args: &mut Args<'_>) -> Result<(), Refusal> {
     match args.take()? {
         Theirs { value: Value::Name("PR"), suffix: "" | "B0", .. } => Ok(()),
         _ => Err("only P0 to P6 in the lowest byte are known of it".into()),

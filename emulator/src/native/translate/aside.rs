@@ -2,13 +2,14 @@
 //! and accesses with an operand or a result that their row does not have.
 
 use super::args::{Args, EVERY_LANE};
+use super::arithmetic;
 use super::code::{Aside, Code, Place, Refusal, constant, moved};
 use super::float;
 use super::memory::{self, WIDTHS};
 use sass::{INSTRUCTION_BYTES, Instruction, Operand as Theirs, PT, Value};
 use trace_format::isa::{
     BoolOp, Extended, FloatTy, High, ICmp, Inst, Lut, Max, MemOrder, MemWidth, Op, Operand, PackRnd, Pred,
-    PredSrc, ReadOnly, Reg, Relu, SatFinite, Scale, Sign, Src, UniformReg, VoteMode, Wide, Wrap,
+    PredSrc, PrmtMode, ReadOnly, Reg, Relu, SatFinite, Scale, Sign, Src, UniformReg, VoteMode, Wide, Wrap,
 };
 
 /// Translates an instruction of this file; none if it is another.
@@ -32,6 +33,9 @@ pub(super) fn translate(
                 && word.operands.iter().any(|operand| matches!(operand.value, Value::Integer(_))) =>
         {
             wide_literal(word, args).map(Some)
+        }
+        "R2P" if word.operands.iter().any(|operand| BYTES.contains(&operand.suffix)) => {
+            predicates_of_byte(args).map(Some)
         }
         "UP2UR" => packed_predicates(args).map(Some),
         "SGXT" | "USGXT" if word.has("W") => wrapped_extension(args).map(Some),
@@ -152,7 +156,7 @@ fn lea(args: &mut Args<'_>) -> Result<Place, Refusal> {
 /// The upper word of a product and a pair, with a carry in or out: that of the 64-bit sum.
 fn high_with_carry(args: &mut Args<'_>) -> Result<Place, Refusal> {
     args.has("HI");
-    let (x, sign) = (Extended(args.has("X")), super::arithmetic::sign(args));
+    let (x, sign) = (Extended(args.has("X")), arithmetic::sign(args));
     let mut upper = Inst::new(Op::Mov {});
     args.dst(&mut upper)?;
     if !upper.udst.is_zero() {
@@ -173,7 +177,7 @@ fn high_with_carry(args: &mut Args<'_>) -> Result<Place, Refusal> {
 /// The low bits of a word, whose number counts modulo 32.
 fn wrapped_extension(args: &mut Args<'_>) -> Result<Place, Refusal> {
     args.has("W");
-    let mut extension = Inst::new(Op::Sgxt { sign: super::arithmetic::sign(args) });
+    let mut extension = Inst::new(Op::Sgxt { sign: arithmetic::sign(args) });
     args.dst(&mut extension)?;
     args.srcs::<2>(&mut extension)?;
     if let Operand::Imm(length) = extension.src[1].operand {
@@ -213,6 +217,23 @@ fn converted_half(args: &mut Args<'_>) -> Result<Place, Refusal> {
     let plain = moved(Src { neg: false, abs: false, ..number }, pack.dst);
     let number = Src { operand: Operand::Reg(pack.dst), ..number };
     Ok(Aside::of([plain, pack.srcs([number, number])]))
+}
+
+/// The parts of a register behind its lowest byte.
+const BYTES: [&str; 3] = ["B1", "B2", "B3"];
+
+/// Predicates from a byte of a register.
+fn predicates_of_byte(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    arithmetic::predicates(args)?;
+    let (register, part) = args.part()?;
+    let number = BYTES.iter().position(|byte| *byte == part).ok_or("which byte it reads is not known")?;
+    let byte = args.temporary(0);
+    // The byte, and three of zero.
+    let selector = Src::imm(0x4441 + number as u32);
+    let op = Op::Prmt { mode: PrmtMode::Index };
+    let moved = Inst { dst: byte, ..Inst::new(op).srcs([register, selector, Src::RZ]) };
+    let set = Inst::new(Op::R2p {}).srcs([Src::reg(byte), args.src()?]);
+    Ok(Aside::of([moved, set]))
 }
 
 /// The uniform predicates that a mask names in the bits of a word, and the other bits of a source.

@@ -8,17 +8,22 @@
 mod args;
 mod arithmetic;
 mod aside;
+mod bits;
 mod code;
 mod control;
 mod float;
 mod half;
 mod memory;
 
+pub(super) use bits::DependenceBarrier;
+
 use args::Args;
 use code::{Aside, Code, Place, Refusal};
 use sass::cubin::{Function, IndirectBranch};
 use sass::{INSTRUCTION_BYTES, Instruction, PT};
-use trace_format::isa::{Inst, Language, Op, Pc, Position, Pred, PredSrc, SourceFile, SourceLine};
+use trace_format::isa::{
+    ControlBits, Inst, Language, Op, Pc, Position, Pred, PredSrc, SourceFile, SourceLine,
+};
 
 /// The code of a function in our ISA.
 #[derive(Clone, Debug)]
@@ -27,6 +32,8 @@ pub struct Translated {
     pub insts: Vec<Inst>,
     /// Where each comes from, parallel to `insts`.
     pub lines: Vec<SourceLine>,
+    /// The control bits of each, parallel to `insts`; none of a trap.
+    pub control: Vec<Option<ControlBits>>,
     /// The listing that `lines` refers to.
     pub listing: SourceFile,
     /// How many of the instructions are in the places of theirs; those behind belong to instructions that need several.
@@ -60,6 +67,7 @@ pub fn translate(function: &Function<'_>, branches: &[IndirectBranch], file: &st
         listing: SourceFile { language: Language::MachineCode, name: file.to_owned(), lines: Vec::new() },
         insts: Vec::with_capacity(length),
         lines: Vec::with_capacity(length),
+        control: Vec::with_capacity(length),
         length,
         functions: parts.filter(|(pc, _)| (1..length).contains(&pc.index())).collect(),
         traps: Vec::new(),
@@ -67,7 +75,7 @@ pub fn translate(function: &Function<'_>, branches: &[IndirectBranch], file: &st
         uniform_registers: 0,
         saved_bytes: 0,
     };
-    let mut asides: Vec<(u32, Aside)> = Vec::new();
+    let mut asides: Vec<(u32, &Instruction, Aside)> = Vec::new();
     for (at, word) in code.words.iter().enumerate() {
         let line = at as u32 + 1;
         let place = match word {
@@ -77,34 +85,36 @@ pub fn translate(function: &Function<'_>, branches: &[IndirectBranch], file: &st
                     .and_then(checked)
                     .map_err(|why| format!("`{text}` at {:#x} ({why})", word.address));
                 out.listing.lines.push((line, text));
-                place
+                place.map(|place| (word, place))
             }
             Err(why) => Err(why.clone()),
         };
         match place {
-            Ok(Place::Here(inst)) => out.push(inst, line),
-            Ok(Place::Aside(aside)) => {
-                asides.push((at as u32, aside));
-                out.push(Inst::new(Op::Bra {}), line);
+            Ok((word, Place::Here(inst))) => out.push(inst, line, Some(bits::of(word, &inst))),
+            Ok((word, Place::Aside(aside))) => {
+                asides.push((at as u32, word, aside));
+                out.push(Inst::new(Op::Bra {}), line, None);
             }
             Err(why) => out.trap(at, why, line),
         }
     }
     let used = out.registers;
-    for (at, mut aside) in asides {
+    for (at, word, mut aside) in asides {
         out.saved_bytes = out.saved_bytes.max(aside.place_temporaries(used));
         let begin = out.insts.len();
         out.insts[at as usize].target = Pc(begin as u32);
         for (from, to) in aside.local {
             aside.insts[from].target = Pc((begin + to) as u32);
         }
-        for inst in aside.insts {
-            out.push(inst, at + 1);
+        let (branch, parts) = bits::of_parts(word, &aside.insts);
+        out.control[at as usize] = Some(branch);
+        for (inst, bits) in aside.insts.into_iter().zip(parts) {
+            out.push(inst, at + 1, Some(bits));
         }
         if aside.returns {
             let mut back = Inst::new(Op::Bra {});
             back.target = Pc(at + 1);
-            out.push(back, at + 1);
+            out.push(back, at + 1, Some(ControlBits { partial: true, ..ControlBits::default() }));
         }
     }
     out.traps.sort_by_key(|(pc, _)| *pc);
@@ -112,18 +122,19 @@ pub fn translate(function: &Function<'_>, branches: &[IndirectBranch], file: &st
 }
 
 impl Translated {
-    fn push(&mut self, inst: Inst, line: u32) {
+    fn push(&mut self, inst: Inst, line: u32, control: Option<ControlBits>) {
         let registers = inst.dst_regs().chain(inst.src_regs()).map(|reg| u16::from(reg.0) + 1);
         self.registers = registers.fold(self.registers, u16::max);
         let uniform = inst.dst_uniforms().chain(inst.src_uniforms()).map(|reg| reg.0 + 1);
         self.uniform_registers = uniform.fold(self.uniform_registers, u8::max);
         self.insts.push(inst);
+        self.control.push(control);
         self.lines.push(SourceLine { code: Position { file: 1, line }, source: Position::default() });
     }
 
     fn trap(&mut self, at: usize, why: String, line: u32) {
         self.traps.push((Pc(at as u32), why));
-        self.push(Inst::new(Op::Bpt {}), line);
+        self.push(Inst::new(Op::Bpt {}), line, None);
     }
 }
 

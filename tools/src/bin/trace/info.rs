@@ -226,7 +226,7 @@ fn sections(trace: &Trace) -> Vec<Section> {
     let framed = |name, (stored, raw): (u64, u64)| Section { name, stored, raw: Some(raw) };
     let mut sections = vec![
         Section { name: "header", stored: of_tag(format::META), raw: None },
-        Section { name: "kernels", stored: of_tag(format::KERNEL), raw: None },
+        Section { name: "kernels", stored: of_tag(format::KERNEL) + of_tag(format::CONTROL), raw: None },
         Section { name: "launches", stored: of_tag(format::LAUNCH) + of_tag(format::CUT), raw: None },
         Section { name: "copies and fills", stored: of_tag(format::TRANSFERS), raw: None },
         framed("frame directories", frame_sections[0]),

@@ -7,8 +7,8 @@ use super::shared::Threads;
 use crate::config::load;
 use crate::provenance::Provenance;
 use crate::reproduce::{
-    self, Cache, Experiment, Figure, PAPERS, Plan, Progress, Recorder, Recording, Workloads, measured, page,
-    paper, plan,
+    self, Assembler, Cache, Experiment, Figure, PAPERS, Plan, Progress, Recorder, Recording, Workloads,
+    measured, page, paper, plan,
 };
 use crate::store::this_program;
 use crate::techniques::Catalogue;
@@ -24,6 +24,7 @@ use warplab_host::names;
     timing reproduce darsie                 every figure of a paper, into reproduce-darsie/\n  \
     timing reproduce corf 2.2 2.4 --size test    two figures, small programs\n  \
     timing reproduce all motivation         what needs no technique, of every paper\n  \
+    timing reproduce bow --code sass        the same on machine code that ptxas makes\n  \
     timing reproduce mine.toml -o mine      an experiment of your own: copy one with --show\n  \
     timing reproduce uv --show > mine.toml\n\n\
     Programs are recorded with `emu` and kept by content, like every answer: an interrupted run goes on where it stopped, \
@@ -53,6 +54,16 @@ pub(super) struct Arguments {
     /// The recorder [default: `emu` beside this program or on the search path].
     #[arg(long, value_name = "PROGRAM")]
     emu: Option<PathBuf>,
+    /// The code that is recorded: `ptx`, which `emu` compiles, or `sass`, machine code that NVIDIA's ptxas makes of it. Techniques
+    /// that do not know uniform registers refuse it.
+    #[arg(long, value_enum, default_value = "ptx", value_name = "KIND")]
+    code: Code,
+    /// (--code sass) What ptxas assembles for: sm_75, sm_80, sm_86, sm_90 or sm_120.
+    #[arg(long, default_value = "sm_75", value_name = "SM")]
+    target: String,
+    /// (--code sass) The assembler [default: `ptxas` in $CUDA_HOME/bin or on the search path].
+    #[arg(long, value_name = "PROGRAM")]
+    ptxas: Option<PathBuf>,
     /// Folder of recordings and answers [default: $WARPLAB_CACHE or ~/.cache/warplab].
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
@@ -64,6 +75,15 @@ pub(super) struct Arguments {
     show: bool,
     #[command(flatten)]
     threads: Threads,
+}
+
+/// The code of the workloads.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Code {
+    /// PTX, compiled by `emu`
+    Ptx,
+    /// machine code of ptxas
+    Sass,
 }
 
 /// The word that stands for every built-in paper.
@@ -102,7 +122,10 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         Some(folder) => Workloads::in_folder(folder)?,
         None => Workloads::bundled()?,
     };
-    let recorder = Recorder::find(arguments.emu.as_deref())?;
+    let mut recorder = Recorder::find(arguments.emu.as_deref())?;
+    if arguments.code == Code::Sass {
+        recorder = recorder.of_machine_code(Assembler::find(arguments.ptxas.as_deref(), &arguments.target)?);
+    }
     let cache = arguments.cache.clone().map_or_else(Cache::of_user, |folder| Ok(Cache::at(folder)))?;
     let tools = Tools { arguments, catalogue, workloads, recorder, cache, program: this_program()?, command };
     let mut left_out = 0;
@@ -164,10 +187,17 @@ impl Tools<'_> {
         drop(bar);
         let results: Vec<_> =
             figures.iter().map(|figure| measured(experiment, figure, &answers, &defaults)).collect();
+        let (code, order) = match arguments.code {
+            Code::Ptx => {
+                ("PTX, compiled by emu".to_owned(), arguments.schedule.as_deref().unwrap_or("latency"))
+            }
+            Code::Sass => (format!("machine code of ptxas for {}", arguments.target), "that of ptxas"),
+        };
         let about = [
             ("Machine", experiment.paper.machine.clone()),
             ("Size of the programs", arguments.size.clone()),
-            ("Order of instructions", arguments.schedule.clone().unwrap_or_else(|| "latency".into())),
+            ("Code", code),
+            ("Order of instructions", order.to_owned()),
         ];
         let by = self.provenance(job, work.tasks.iter().map(|task| &task.recording))?;
         let written = page(experiment, &results, &about).produced_by(by.to_json()).write(folder)?;

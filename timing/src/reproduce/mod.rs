@@ -9,6 +9,7 @@
 //! The timing model knows programs only as recordings: the emulator is run as a program and not linked.
 
 mod answer;
+mod assembler;
 mod builtin;
 mod cache;
 mod experiment;
@@ -21,6 +22,7 @@ mod workloads;
 
 pub use crate::numbers::Numbers;
 pub use answer::Answer;
+pub use assembler::Assembler;
 pub use builtin::{PAPERS, paper};
 pub use cache::Cache;
 pub use experiment::{By, Experiment, Figure, Form, Paper, Program, Relation, Replayed, Series, Unit};

@@ -1,5 +1,6 @@
 //! The emulator's command line, which records workloads.
 
+use super::assembler::Assembler;
 use super::workloads::{Recording, Workloads};
 use crate::store::Key;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,8 @@ const EMU: &str = if cfg!(windows) { "emu.exe" } else { "emu" };
 pub struct Recorder {
     program: PathBuf,
     content: String,
+    /// Where machine code is recorded that it makes of the PTX.
+    assembler: Option<Assembler>,
 }
 
 impl Recorder {
@@ -34,7 +37,13 @@ impl Recorder {
             "recording needs `emu`, which is neither beside this program nor on the search path; name it with --emu",
         )?;
         let content = std::fs::read(&program).map_err(|why| format!("{}: {why}", program.display()))?;
-        Ok(Recorder { content: Key::default().with(&content).text(), program })
+        Ok(Recorder { content: Key::default().with(&content).text(), program, assembler: None })
+    }
+
+    /// The recorder of the machine code that an assembler makes of the workloads' PTX.
+    #[must_use]
+    pub fn of_machine_code(self, assembler: Assembler) -> Recorder {
+        Recorder { assembler: Some(assembler), ..self }
     }
 
     /// Key of a recording: the recorder, the workload's files and the options.
@@ -43,6 +52,7 @@ impl Recorder {
     /// The workload is not known, or a file of it cannot be read.
     pub fn key(&self, recording: &Recording, workloads: &Workloads) -> Result<String, String> {
         let key = workloads.find(&recording.workload)?.key(Key::default().with(self.content.as_bytes()))?;
+        let key = self.assembler.iter().fold(key, |key, assembler| assembler.key(key));
         let arguments = recording.arguments();
         Ok(arguments.iter().fold(key, |key, word| key.with(word.as_bytes())).text())
     }
@@ -61,8 +71,21 @@ impl Recorder {
         let workload = workloads.find(&recording.workload)?;
         let mut command = Command::new(&self.program);
         command.arg("record").arg(&workload.ptx).arg("--launch").arg(&workload.manifest);
-        command.args(recording.arguments()).arg("--threads").arg(threads.to_string()).arg("-o").arg(path);
+        let cubin = path.with_extension("cubin");
+        match &self.assembler {
+            None => drop(command.args(recording.arguments())),
+            Some(assembler) => {
+                assembler.assemble(recording, workload, &cubin)?;
+                // ptxas has taken the other options.
+                command.args(["--size", &recording.size, "--code", "sass", "--cubin"]).arg(&cubin);
+            }
+        }
+        command.arg("--threads").arg(threads.to_string()).arg("-o").arg(path);
         let done = command.stdin(Stdio::null()).output();
+        if self.assembler.is_some() {
+            // The recording has the code; a file that stays behind does no harm.
+            let _ = std::fs::remove_file(&cubin);
+        }
         let done = done.map_err(|why| format!("cannot run {}: {why}", self.program.display()))?;
         if done.status.success() {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Overrides that change nothing: parameters of techniques that are not switched on are refused, and values of the machine
 //! that it does not use are named.
 
-use crate::config::GpuConfig;
+use crate::config::{GpuConfig, Organisation};
 use crate::techniques::BUILT_IN;
 use warplab_host::names::perhaps;
 
@@ -48,6 +48,15 @@ pub fn without_effect(set: &[String], config: &GpuConfig) -> Vec<String> {
             {
                 "the policy (`scheduler.policy`) has no active set; the change has no effect"
             }
+            "sub_core" if config.sm.organisation == Organisation::Collectors => {
+                "this machine has operand collectors (`sm.organisation`); the change has no effect"
+            }
+            "collectors"
+                if config.sm.organisation == Organisation::ControlBits
+                    && key != "collectors.dispatch_per_scheduler" =>
+            {
+                "this machine has no operand collectors (`sm.organisation`); the change has no effect"
+            }
             _ => return None,
         };
         Some(format!("--set {item}: {why}"))
@@ -83,6 +92,7 @@ mod tests {
         };
         assert!(of("l1.hit_latency_cycles=30")[0].contains("bypass"));
         assert!(of("scheduler.two_level_active_warps=4")[0].contains("no active set"));
+        assert!(of("sub_core.address_cycles=3")[0].contains("operand collectors"));
         assert!(of("l2.latency_cycles=30").is_empty() && of("l1.bypass_global=false").is_empty());
     }
 }

@@ -5,6 +5,7 @@
 
 mod arithmetic;
 mod bandwidth;
+mod control_bits;
 mod latency;
 mod memory_paths;
 mod operands;

@@ -3,7 +3,7 @@
 //!
 //! Each rule names the key, the value and the rule itself, so that the message shows how to correct it.
 
-use super::{Dram, GpuConfig, Key, PartitionHash, SetHash};
+use super::{Dram, GpuConfig, Key, Organisation, PartitionHash, SetHash};
 use super::{MASK_BITS, UNIT_NAMES, latency_name};
 use crate::memory::hash::MAX_IPOLY;
 use crate::memory::{replacement, write};
@@ -182,6 +182,13 @@ fn issue_and_operands(config: &GpuConfig) -> Result<(), Broken> {
             let rule = format!("register_file.sub_core splits it among {schedulers} schedulers evenly");
             require(n % schedulers == 0, key, n, &rule)?;
         }
+    }
+    if config.sm.organisation == Organisation::ControlBits {
+        let key = "sm.organisation";
+        let rule = "it needs register_file.sub_core = true";
+        require(rf.sub_core, key, "`control-bits`", rule)?;
+        let rule = "it needs scheduler.issue_width = 1";
+        require(config.scheduler.issue_width == 1, key, "`control-bits`", rule)?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ pub use select::Selection;
 pub use source::{Detail, TraceLaunch, TraceWarp};
 pub use streams::{Point, dependencies};
 
-use crate::config::GpuConfig;
+use crate::config::{GpuConfig, Organisation};
 use crate::engine::{Gpu, GroupOutcome, Job, JobOutcome, RunOptions};
 use crate::observe::{Observed, Recording, ViewOptions};
 use crate::program::Program;
@@ -225,7 +225,25 @@ fn prepare<S: LaunchSource>(
             kernel.name
         )));
     }
+    let uses_bits = program.insts.iter().any(|inst| inst.control.is_some());
+    if let Some(technique) = techniques.first().filter(|_| uses_bits) {
+        return Err(ReplayError::Refused(format!(
+            "technique {} looks at a result when it is written, and control bits let later instructions overwrite it before; \
+             --set sub_core.dependences=scoreboard replays kernel {} on {} without them",
+            technique.info().name,
+            kernel.name,
+            config.name
+        )));
+    }
     let (stack, plan) = Stack::prepare(techniques.to_vec(), &asked).map_err(ReplayError::Refused)?;
+    if config.sm.organisation == Organisation::ControlBits && plan.collectors.is_some() {
+        let names: Vec<&str> = techniques.iter().map(|technique| technique.info().name).collect();
+        return Err(ReplayError::Refused(format!(
+            "{} changes operand collectors, and {} has none (sm.organisation)",
+            names.join(", "),
+            config.name
+        )));
+    }
     let shape = Shape::of(&asked, &plan, launch.kernel).map_err(ReplayError::Refused)?;
     let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
     let detail = match has_values && (checked || !stack.is_empty()) {

@@ -4,6 +4,7 @@
 //! ready. A new policy is one file and one entry of the list below.
 
 mod gto;
+mod gty;
 mod lrr;
 mod oldest;
 mod policy;
@@ -19,7 +20,7 @@ pub(crate) use policy::Waits;
 policies! {
     $ call_policy,
     /// The policy of a scheduler.
-    enum Chosen { lrr::Lrr, gto::Gto, oldest::Oldest, two_level::TwoLevel, swl::Swl }
+    enum Chosen { lrr::Lrr, gto::Gto, gty::Gty, oldest::Oldest, two_level::TwoLevel, swl::Swl }
 }
 
 /// One warp scheduler's state.

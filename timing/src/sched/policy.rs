@@ -48,6 +48,12 @@ impl Warps {
         self.by_age.iter().copied().find(|warp| ready >> warp & 1 != 0)
     }
 
+    /// The ready warp that was placed last.
+    #[inline]
+    pub(super) fn youngest(&self, ready: u64) -> Option<u8> {
+        self.by_age.iter().rev().copied().find(|warp| ready >> warp & 1 != 0)
+    }
+
     /// The warp that issued last if it is ready, else the oldest ready warp.
     #[inline]
     pub(super) fn same_or_oldest(&self, ready: u64) -> Option<u8> {

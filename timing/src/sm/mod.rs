@@ -23,7 +23,8 @@ use crate::source::LaunchSource;
 use crate::stats::{Stall, Stats};
 use crate::techniques::{Effects, OperandRead, Stack};
 use parts::barriers::Barriers;
-use parts::collectors::{Collected, Collectors};
+use parts::collectors::Collected;
+use parts::dependences::Dependences;
 use parts::early::EarlyLoads;
 use parts::first_level::CodePath;
 use parts::flight::Flights;
@@ -32,6 +33,7 @@ use parts::front::Front;
 use parts::load_store::LoadStore;
 use parts::memory_port::MemoryPort;
 use parts::observer::Observer;
+use parts::operands::Operands;
 use parts::scoreboard::Scoreboard;
 use parts::scouts::ScoutsOf;
 use parts::units::Units;
@@ -60,12 +62,17 @@ pub(crate) struct Sm<'a, S: LaunchSource> {
     front: Front<'a>,
     code: CodePath,
     schedulers: Vec<WarpScheduler>,
+    /// Whether the kernel has control bits that the machine uses.
+    has_control_bits: bool,
     /// Whether the scheduling policy has an active set.
     has_active_sets: bool,
     scoreboard: Scoreboard,
+    /// The control bits of instructions that have them.
+    dependences: Dependences,
     barriers: Barriers,
     flights: Flights,
-    collectors: Collectors,
+    /// Where issued instructions get their operands.
+    reads: Operands,
     units: Units,
     load_store: LoadStore<'a>,
     /// The patterns of shared-memory instructions.
@@ -137,12 +144,14 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             scouts: ScoutsOf::new(warps),
             front: Front::new(machine),
             code: CodePath::new(config, code, machine.last_code_line()),
+            has_control_bits: machine.program.insts.iter().any(|inst| inst.control.is_some()),
             has_active_sets: scheduler.has_active_set(),
             schedulers: vec![scheduler; schedulers],
             scoreboard: Scoreboard::new(warps),
+            dependences: Dependences::new(warps, config.sub_core.yield_cycles),
             barriers: Barriers::new(blocks, warps),
             flights: Flights::new(warps),
-            collectors: Collectors::new(config, machine.plan.collectors, machine.plan.extra_collect_cycles),
+            reads: Operands::new(config, machine.plan.collectors, machine.plan.extra_collect_cycles),
             units: Units::new(config),
             load_store: LoadStore::new(config, machine.l1_ways, l1, texture, constants)
                 .with_prefetch_buffer(machine.plan.prefetch_buffer_lines),
@@ -180,6 +189,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// One cycle: the stages in order, from writeback to fetch.
     fn tick(&mut self) {
+        self.dependences.advance(self.now);
+        self.reads.advance(self.now);
         // Due events come first: later stages may use the resources that they free.
         self.take_events();
         self.decode();
@@ -262,7 +273,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
 
     /// Whether an instruction waits for a unit or for the load/store unit, or that unit for the port.
     fn is_blocked(&self) -> bool {
-        self.collectors.has_ready() || self.load_store.is_refused() && !self.port.awaits_credit()
+        self.reads.has_ready() || self.load_store.is_refused() && !self.port.awaits_credit()
     }
 
     /// Sets whether idle cycles are simulated too; the result is the same.
@@ -281,7 +292,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     pub(crate) fn next_event(&self) -> u64 {
         let busy = self.front.may_fetch() | self.residents.unadmitted() != 0
             || !self.early.is_empty()
-            || self.collectors.is_reading()
+            || self.reads.is_reading()
             || self.bus.is_active()
             || self.load_store.is_active(self.now)
             || self.port.is_active(self.now)
@@ -297,8 +308,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         consider(self.port.next_event());
         consider(self.code.next_event());
         consider(self.front.next_decoded());
-        consider(self.collectors.next_arrival());
-        consider(self.collectors.next_departure(|warp, leaves_for| self.takes_from(warp, leaves_for)));
+        consider(self.dependences.next_event());
+        consider(self.reads.next_room());
+        consider(self.reads.next_arrival());
+        consider(self.reads.next_departure(|warp, leaves_for| self.takes_from(warp, leaves_for)));
         consider(self.load_store.next_event());
         consider(self.units.next_control_free(self.control_waiters(), self.now));
         if self.hooks().tick || self.hooks().companion {
@@ -395,8 +408,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             self.residents.resident(),
             self.residents.live(),
             self.front.decoded(),
-            self.scoreboard.held(),
-            self.scoreboard.held_by_memory(),
+            self.scoreboard.held() | self.dependences.held(),
+            self.scoreboard.held_by_memory() | self.dependences.held_by_memory(),
             self.barriers.held(),
             self.load_store.fenced(),
             self.front.awaits_branch(),
@@ -406,7 +419,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         text += &format!("  in flight: {} instructions\n", self.flights.len());
         text += &self.front.describe(self.residents.resident());
         text += &format!("  I-cache misses: {}\n", self.code.misses());
-        text += &self.collectors.describe();
+        text += &self.reads.describe();
         text += &self.units.describe(self.now);
         text += &self.load_store.describe();
         text += &self.port.describe();

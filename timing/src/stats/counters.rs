@@ -101,6 +101,8 @@ counters! {
     icache_misses;
     /// Register-file bank reads performed.
     rf_reads in "register_file";
+    /// Source registers found in the register file cache of a sub-core; 0 with operand collectors.
+    register_cache_reads;
     /// Register-file bank writes performed.
     rf_writes in "register_file";
     /// Capacity of the register files of all SMs in KiB, times the nanoseconds from the launch to its end; with a

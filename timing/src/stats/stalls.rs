@@ -46,9 +46,9 @@ stalls! {
     MemoryQueueFull = "memory_queue_full";
     /// Collected instructions waited for an execution unit and left no collector free.
     UnitBusy = "unit_busy";
-    /// Every operand collector was still collecting.
+    /// Every operand collector was still collecting, or operands waited for ports of the banks of their sub-core.
     CollectorFull = "operand_collector_full";
-    /// A source or destination awaits an arithmetic result.
+    /// A source or destination awaits an arithmetic result, or the stall count of the instruction before has not run down.
     AluDependency = "alu_dependency";
     /// A source or destination awaits a load.
     MemoryDependency = "memory_dependency";

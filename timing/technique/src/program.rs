@@ -4,11 +4,11 @@
 //! Registers become bit sets for the scoreboard, unit and latency classes become indices and cycles of the
 //! configuration. Techniques read the original instruction through [`TimedInst::inst`].
 
-use crate::config::{GpuConfig, UNIT_NAMES, latency_name};
+use crate::config::{Dependences, GpuConfig, Organisation, UNIT_NAMES, latency_name};
 use crate::micro::MicroOp;
 pub use trace_format::isa::RegSet;
 use trace_format::isa::space::Space;
-use trace_format::isa::{Collector, Inst, Kind, LatencyClass, MachineKernel, Unit};
+use trace_format::isa::{Collector, ControlBits, Inst, Kind, LatencyClass, MachineKernel, Unit};
 
 /// Maximum number of source registers of one instruction (a matrix product: 4 + 2 + 4).
 pub const MAX_SRC: usize = 10;
@@ -85,6 +85,8 @@ pub struct TimedInst {
     pub pred_writes: u8,
     /// The bit of the predicate that guards the instruction; none for PT.
     pub guard: u8,
+    /// Its control bits, if the machine uses them.
+    pub control: Option<ControlBits>,
 }
 
 impl TimedInst {
@@ -174,7 +176,12 @@ impl Program {
         let decode = |(pc, inst): (usize, &Inst)| {
             decode(inst, config).map_err(|why| format!("kernel {}, instruction {pc}: {why}", kernel.name))
         };
-        let insts = kernel.insts.iter().enumerate().map(decode).collect::<Result<Vec<_>, _>>()?;
+        let mut insts = kernel.insts.iter().enumerate().map(decode).collect::<Result<Vec<_>, _>>()?;
+        let uses_bits = config.sm.organisation == Organisation::ControlBits
+            && config.sub_core.dependences == Dependences::ControlBits;
+        for (inst, bits) in insts.iter_mut().zip(&kernel.control).filter(|_| uses_bits) {
+            inst.control = *bits;
+        }
         Ok(Program {
             name: kernel.name.clone(),
             insts,
@@ -235,6 +242,7 @@ impl TimedInst {
             pred_hazards: 0,
             pred_writes: 0,
             guard: 0,
+            control: None,
         })
     }
 }
@@ -307,6 +315,7 @@ fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, String> {
         } else {
             1 << inst.guard.pred.index()
         },
+        control: None,
     })
 }
 

@@ -141,10 +141,24 @@ pub(crate) const LOAD_STORE_QUEUE: u8 = 15;
 /// are the exception.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offers {
-    share: usize,
-    index: usize,
-    budget: usize,
-    taken: u16,
+    pub(super) share: usize,
+    pub(super) index: usize,
+    /// Instructions that may still leave the share.
+    pub(super) budget: usize,
+    /// Destinations that have refused one.
+    pub(super) taken: u16,
+}
+
+impl Offers {
+    /// The offers of a cycle, with so many instructions that may leave each share.
+    pub(super) fn new(budget: usize) -> Offers {
+        Offers { share: 0, index: 0, budget, taken: 0 }
+    }
+
+    /// Goes on with the next share.
+    pub(super) fn next_share(&mut self, budget: usize) {
+        *self = Offers { share: self.share + 1, ..Offers::new(budget) };
+    }
 }
 
 /// Collectors, bank queues and collected instructions of an SM.
@@ -481,7 +495,7 @@ impl Collectors {
     #[must_use]
     #[inline]
     pub(crate) fn offers(&self) -> Offers {
-        Offers { share: 0, index: 0, budget: self.dispatched_per_share, taken: 0 }
+        Offers::new(self.dispatched_per_share)
     }
 
     /// The next collected instruction to be offered; the caller answers with [`Collectors::taken`] or
@@ -497,8 +511,7 @@ impl Collectors {
                 }
                 offers.index += 1;
             }
-            *offers =
-                Offers { share: offers.share + 1, index: 0, budget: self.dispatched_per_share, taken: 0 };
+            offers.next_share(self.dispatched_per_share);
         }
         None
     }

@@ -3,10 +3,11 @@
 //! Fetch is loose round robin over warps whose I-buffer has room. Fetch runs ahead sequentially; when the
 //! recorded path branches, issue redirects fetch and discards the fetched instructions. Techniques decide
 //! before the I-cache access: a skipped instruction costs no access, and a stalled warp gives its turn to
-//! another.
+//! another. In the organisation with control bits each sub-core fetches for itself, greedily as it issues.
 
 use super::WarpSet;
 use super::small_caches::CodeFetch;
+use crate::config::Organisation;
 use crate::sm::machine::Machine;
 use crate::stats::{Counters, Stall};
 use crate::techniques::{Decision, FetchVerdict, MicroId};
@@ -66,6 +67,20 @@ struct WarpFront {
     epoch: u32,
 }
 
+/// The fetch of a sub-core: its warps, and the one for which it fetched last.
+#[derive(Clone, Copy, Debug)]
+struct SubCoreFetch {
+    warps: u64,
+    last: u64,
+}
+
+impl SubCoreFetch {
+    fn new(core: u32, cores: u32, warps: u32) -> SubCoreFetch {
+        let own = (core..warps).step_by(cores as usize).fold(0, |own, warp| own | 1 << warp);
+        SubCoreFetch { warps: own, last: 0 }
+    }
+}
+
 /// What a warp's head needs to issue, besides its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeadClass {
@@ -118,6 +133,11 @@ pub(crate) struct Front<'a> {
     /// The technique that stalls each warp's fetch, and its cause.
     held_by: Vec<(u8, u8)>,
     last: u32,
+    /// Each sub-core's fetch; none if the SM fetches for all its warps.
+    sub_cores: Vec<SubCoreFetch>,
+    /// By warp: how many warps had been placed before it, and how many have been in all.
+    placed: Vec<u64>,
+    placements: u64,
     capacity: u8,
     latency: u64,
     /// Warps that have begun and not ended.
@@ -161,6 +181,14 @@ impl<'a> Front<'a> {
             has_injected: 0,
             held_by: vec![(0, 0); warps],
             last: 63,
+            sub_cores: match config.sm.organisation {
+                Organisation::Collectors => Vec::new(),
+                Organisation::ControlBits => (0..config.scheduler.count)
+                    .map(|core| SubCoreFetch::new(core, config.scheduler.count, warps as u32))
+                    .collect(),
+            },
+            placed: vec![0; warps],
+            placements: 0,
             capacity: config.front_end.ibuffer_entries as u8,
             latency: u64::from(config.front_end.icache.hit_latency_cycles + config.front_end.decode_cycles),
             running: 0,
@@ -176,6 +204,8 @@ impl<'a> Front<'a> {
 
     /// Places a new warp in a slot; it begins at an instruction.
     pub(crate) fn place(&mut self, warp: usize, pc: u32) {
+        self.placed[warp] = self.placements;
+        self.placements += 1;
         self.injected[warp].clear();
         self.has_injected &= !(1 << warp);
         self.held &= !(1 << warp);
@@ -436,6 +466,9 @@ impl<'a> Front<'a> {
         neighbours: &mut impl FetchNeighbours,
         counters: &mut Counters,
     ) {
+        if !self.sub_cores.is_empty() {
+            return self.run_sub_cores::<TECHNIQUES>(now, neighbours, counters);
+        }
         let mut left = self.machine.config.front_end.fetch_warps_per_cycle;
         let mut candidates = self.fetch;
         while left > 0 && candidates != 0 {
@@ -448,6 +481,31 @@ impl<'a> Front<'a> {
             self.last = warp;
             left -= 1;
             self.fetch_for::<TECHNIQUES>(warp as usize, now, neighbours, counters);
+        }
+    }
+
+    /// Fetch stage of sub-cores: each fetches for the same warp while its I-buffer has room, then for the youngest warp (Huerta
+    /// et al., MICRO 2025, section 5.2, who assume this).
+    fn run_sub_cores<const TECHNIQUES: bool>(
+        &mut self,
+        now: u64,
+        neighbours: &mut impl FetchNeighbours,
+        counters: &mut Counters,
+    ) {
+        for core in 0..self.sub_cores.len() {
+            let mut candidates = self.fetch & self.sub_cores[core].warps;
+            while candidates != 0 {
+                let same = candidates & self.sub_cores[core].last;
+                let youngest = || WarpSet(candidates).max_by_key(|warp| self.placed[*warp]);
+                let Some(warp) = WarpSet(same).next().or_else(youngest) else { break };
+                candidates &= !(1 << warp);
+                if TECHNIQUES && self.is_held(warp, neighbours) {
+                    continue;
+                }
+                self.sub_cores[core].last = 1 << warp;
+                self.fetch_for::<TECHNIQUES>(warp, now, neighbours, counters);
+                break;
+            }
         }
     }
 

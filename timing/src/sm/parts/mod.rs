@@ -7,6 +7,7 @@
 pub(super) mod barriers;
 pub(super) mod collectors;
 mod data_caches;
+pub(super) mod dependences;
 pub(super) mod early;
 pub(super) mod first_level;
 pub(super) mod flight;
@@ -18,6 +19,7 @@ pub(super) mod memory_port;
 #[cfg(test)]
 mod mock;
 pub(super) mod observer;
+pub(super) mod operands;
 pub(super) mod prefetch_buffer;
 pub(super) mod scoreboard;
 pub(super) mod scouts;
@@ -27,6 +29,7 @@ pub(super) mod small_caches;
 pub(super) mod units;
 pub(super) mod warps;
 pub(super) mod wheel;
+mod windows;
 pub(super) mod write_back;
 
 /// Iterator over a set of warp slots, in ascending order.

@@ -8,6 +8,8 @@ const SLOTS: usize = 512;
 pub(crate) enum Event {
     /// An instruction in flight has its result.
     Complete(u16),
+    /// The data of a memory instruction in flight are in the registers.
+    Written(u16),
     /// A warp's branch is resolved.
     BranchResolved(u8),
     /// Predicates of a warp, one bit each, can guard instructions.

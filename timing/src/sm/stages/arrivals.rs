@@ -3,6 +3,7 @@
 use crate::memory::{Reply, Token};
 use crate::program::Path;
 use crate::sm::Sm;
+use crate::sm::parts::WarpSet;
 use crate::sm::parts::wheel::Event;
 use crate::source::LaunchSource;
 
@@ -14,6 +15,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         for event in due.drain(..) {
             match event {
                 Event::Complete(slot) => self.complete(slot),
+                Event::Written(slot) => self.written(slot),
                 Event::BranchResolved(warp) => self.front.branch_resolved(usize::from(warp)),
                 Event::GuardsReady(warp, predicates) => {
                     self.scoreboard.open_guards(usize::from(warp), predicates);
@@ -40,11 +42,12 @@ impl<S: LaunchSource> Sm<'_, S> {
     /// Operands arrive in their collectors; an instruction with all its operands is collected.
     #[inline]
     pub(in crate::sm) fn receive_operands(&mut self) {
-        if self.collectors.next_arrival().is_none_or(|cycle| cycle > self.now) {
+        if self.reads.next_arrival().is_none_or(|cycle| cycle > self.now) {
             return;
         }
         let mut collected = std::mem::take(&mut self.collected);
-        self.collectors.take_operands(self.now, &mut collected);
+        let mut read = 0u64;
+        self.reads.take_operands(self.now, &mut collected);
         for collected in collected.drain(..) {
             let flight = &self.flights[collected.slot];
             let waited = self.now - flight.issued_at;
@@ -58,12 +61,20 @@ impl<S: LaunchSource> Sm<'_, S> {
                 Path::Memory(_) => latency.memory_operand_collection.record(waited),
                 _ => latency.alu_operand_collection.record(waited),
             }
+            if let Some(bits) = &inst.control {
+                let (warp, memory) = (usize::from(flight.warp), matches!(inst.path, Path::Memory(_)));
+                self.dependences.read(warp, bits, memory);
+                if bits.read_counter.is_some() {
+                    read |= 1 << warp;
+                }
+            }
             if collected.operands != 0 {
                 self.scoreboard.end_reads(usize::from(flight.warp), inst, collected.operands);
             }
             self.record(|recorder, now| recorder.collected(collected.slot, now));
         }
         self.collected = collected;
+        WarpSet(read).for_each(|warp| self.refresh_hazard(warp));
     }
 
     /// Replies that pass the SM's port in this cycle.

@@ -144,13 +144,14 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                     stream.peek().map_or("ended".to_owned(), |next| format!("PC {:#06x}", next.pc * 8));
                 text += &format!(
                     "  warp slot {index}: block {}, warp {}, {next}, {} in flight, {} in memory, lanes at a barrier {:#x}, \
-                     outstanding {}\n",
+                     outstanding {}, {}\n",
                     warp.block,
                     warp.warp,
                     self.flights.of_warp(index),
                     self.load_store.outstanding(index),
                     self.barriers.waiting_lanes(index),
-                    self.scoreboard.describe(index)
+                    self.scoreboard.describe(index),
+                    self.dependences.describe(index)
                 );
             }
         }

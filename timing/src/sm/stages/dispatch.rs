@@ -12,15 +12,15 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Dispatch stage.
     #[inline]
     pub(in crate::sm) fn dispatch(&mut self) {
-        if !self.collectors.has_ready() {
+        if !self.reads.has_ready() {
             return;
         }
-        let mut offers = self.collectors.offers();
-        while let Some(slot) = self.collectors.offer(&mut offers) {
+        let mut offers = self.reads.offers();
+        while let Some(slot) = self.reads.offer(&mut offers) {
             if self.start(slot) {
-                self.collectors.taken(&mut offers);
+                self.reads.taken(&mut offers);
             } else {
-                self.collectors.refused(&mut offers);
+                self.reads.refused(&mut offers);
             }
         }
     }
@@ -38,7 +38,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Operand-read stage.
     #[inline]
     pub(in crate::sm) fn read_banks(&mut self) {
-        self.collectors.serve_banks(self.now, &mut self.stats.counters);
+        self.reads.serve_banks(self.now, &mut self.stats.counters);
     }
 
     /// Starts a collected instruction if its unit or queue takes it.

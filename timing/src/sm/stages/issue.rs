@@ -1,7 +1,7 @@
 //! Issue: each scheduler picks a ready warp, and every empty slot is attributed to its cause.
 
 use crate::observe::record::Recorder;
-use crate::program::{MemoryKind, Path};
+use crate::program::{MemoryKind, Path, TimedInst};
 use crate::sched::Waits;
 use crate::sm::Sm;
 use crate::sm::parts::WarpSet;
@@ -36,7 +36,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     #[inline]
     pub(in crate::sm) fn ready(&self) -> u64 {
         self.front.decoded()
-            & !(self.scoreboard.held() | self.front.awaits_branch() | self.waiting_for_others())
+            & !(self.scoreboard.held()
+                | self.dependences.held()
+                | self.front.awaits_branch()
+                | self.waiting_for_others())
     }
 
     /// Warps that wait for the other warps of their block, for memory at a fence, or to begin.
@@ -51,7 +54,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let mut head = self.front.head(warp);
         while let Some(Entry::Skipped(pc, by)) = head {
             self.front.set_head(warp, None);
-            self.scoreboard.look_at(warp, None);
+            self.look_at(warp, None);
             if self.scoreboard.is_outstanding(warp, &self.machine.program.insts[pc as usize]) {
                 // Techniques see results when they are written: an earlier one of the same register comes first.
                 return;
@@ -70,7 +73,20 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             Path::Control | Path::Barrier | Path::Fence => HeadClass::Control,
         });
         self.front.set_head(warp, class);
-        self.scoreboard.look_at(warp, inst);
+        self.look_at(warp, inst);
+        if let Some(inst) = inst {
+            self.reads.look_at(warp, inst);
+        }
+    }
+
+    /// Looks up what keeps a warp's next instruction: its control bits, or the scoreboard.
+    #[inline]
+    fn look_at(&mut self, warp: usize, next: Option<&TimedInst>) {
+        let bits = next.and_then(|inst| inst.control.as_ref());
+        self.scoreboard.look_at(warp, next.filter(|_| bits.is_none_or(|bits| bits.partial)));
+        if self.has_control_bits {
+            self.dependences.look_at(warp, bits);
+        }
     }
 
     /// Looks up the hazards of a warp's head again; skipped instructions that waited for a result are passed.
@@ -84,8 +100,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         if self.front.decoded() >> warp & 1 != 0
             && let Some(entry) = self.front.head(warp)
         {
-            let inst = &self.machine.program.insts[self.pc_of(entry) as usize];
-            self.scoreboard.look_at(warp, Some(inst));
+            let machine = self.machine;
+            self.look_at(warp, Some(&machine.program.insts[self.pc_of(entry) as usize]));
         }
     }
 
@@ -114,7 +130,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             if aside {
                 found |= ready & warps;
             } else if ready & warps != 0 {
-                found |= self.collectors.with_room(ready & warps, scheduler, class);
+                found |= self.reads.with_room(ready & warps, scheduler, class);
             }
         }
         found
@@ -125,7 +141,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let bit = 1u64 << warp;
         let classes = self.front.collector_classes().into_iter().enumerate();
         let mut of_head = classes.filter(|(_, warps)| warps & bit != 0);
-        of_head.all(|(class, _)| self.collectors.with_room(bit, scheduler, class) != 0)
+        of_head.all(|(class, _)| self.reads.with_room(bit, scheduler, class) != 0)
     }
 
     /// Schedulers with ready warps that wait for a control unit, one bit each.
@@ -139,7 +155,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     /// Warps that will not issue for long: policies with an active set may replace them.
     fn long_waits(&self) -> Waits {
         Waits {
-            memory: self.scoreboard.held_by_memory(),
+            memory: self.scoreboard.held_by_memory() | self.dependences.held_by_memory(),
             synchronisation: self.barriers.held() | self.load_store.fenced(),
             held: self.held | self.front.starved(),
             ended: !self.residents.live(),
@@ -415,6 +431,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
         self.record(|recorder, now| recorder.issue(warp, now));
         let (unit, ends_run) = (inst.unit, !matches!(inst.path, Path::Alu | Path::Memory(_)));
+        if let Some(bits) = &inst.control {
+            let memory = matches!(inst.path, Path::Memory(_));
+            self.dependences.issued(warp, bits, !ends_run, memory, self.now);
+        }
         match inst.path {
             Path::Alu | Path::Memory(_) => self.issue_collected(warp, scheduler, pc, decision),
             Path::Control | Path::Barrier | Path::Fence => {
@@ -607,7 +627,9 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let leaves_for = if matches!(inst.path, Path::Memory(_)) { LOAD_STORE_QUEUE } else { inst.unit };
         let class = usize::from(inst.pool);
         let who = Collecting { id: self.flights.id(slot), warp, scheduler, class, leaves_for };
-        let collecting = self.collectors.collect(who, operands, self.now);
+        let machine = self.machine;
+        let inst = &machine.program.insts[self.flights[slot].pc as usize];
+        let collecting = self.reads.collect(who, inst, operands, self.now);
         self.scoreboard.begin_reads(warp, inst, collecting);
     }
 

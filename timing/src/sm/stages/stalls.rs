@@ -24,6 +24,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let running = live & !self.waiting_for_others();
         self.scoreboard
             .refuses(running)
+            .or_else(|| self.dependences.refuses(running))
             .or_else(|| self.front.refuses_at_branch(live))
             .or_else(|| self.front.refuses(running))
             .or_else(|| self.barriers.refuses(live))
@@ -41,7 +42,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         for (class, warps) in self.front.collector_classes().into_iter().enumerate() {
             let waiting = active & warps;
             if waiting != 0 {
-                return self.collectors.refuses(waiting.trailing_zeros() as usize, scheduler, class);
+                return self.reads.refuses(waiting.trailing_zeros() as usize, scheduler, class);
             }
         }
         Stall::UnitBusy

@@ -31,7 +31,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     #[inline(never)]
     pub(in crate::sm) fn carry_out_effects(&mut self) {
         for (bank, write) in self.effects.bank_accesses.drain(..) {
-            self.collectors.access(bank);
+            self.reads.access(bank);
             let counters = &mut self.stats.counters;
             *(if write { &mut counters.rf_writes } else { &mut counters.rf_reads }) += 1;
         }
@@ -61,7 +61,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         to: impl Fn(u8) -> WriteTo,
         how: Rewritten,
     ) {
-        let Sm { residents, techniques, effects, now, machine, collectors, stats, .. } = self;
+        let Sm { residents, techniques, effects, now, machine, reads, stats, .. } = self;
         let mut at = At { cycle: *now, program: &machine.program, effects, scouts: None };
         let view = residents.slots[warp].view(warp);
         // A micro-operation may have registers that the program does not name.
@@ -71,7 +71,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let outcome = techniques.rewritten(&mut at, by, &view, &mut writes, how);
         for write in &writes {
             if let WriteTo::Bank(bank) = write.to {
-                collectors.access(bank);
+                reads.access(bank);
                 stats.counters.rf_writes += 1;
             }
         }

@@ -5,6 +5,7 @@ use crate::memory::Served;
 use crate::program::{MAX_DST, MemoryKind, Path};
 use crate::sm::Sm;
 use crate::sm::parts::early::EarlyLoads;
+use crate::sm::parts::flight::Flight;
 use crate::sm::parts::load_store::MemOp;
 use crate::sm::parts::wheel::Event;
 use crate::source::{LaunchSource, Row};
@@ -39,11 +40,33 @@ impl<S: LaunchSource> Sm<'_, S> {
                 return;
             }
         }
-        if self.machine.program.insts[self.flights[slot].pc as usize].has_result() {
-            self.bus.push(slot, self.now);
-        } else {
+        let machine = self.machine;
+        let inst = &machine.program.insts[self.flights[slot].pc as usize];
+        if !inst.has_result() {
             self.retire(slot);
+        } else if matches!(inst.path, Path::Memory(_))
+            && let Some(at) = self.transfer(slot)
+        {
+            self.wheel.at(at, Event::Written(slot));
+        } else {
+            self.bus.push(slot, self.now);
         }
+    }
+
+    /// Cycle in which the data of a completed memory instruction are in the registers, if a port of its own decides that.
+    #[inline]
+    fn transfer(&mut self, slot: u16) -> Option<u64> {
+        let machine = self.machine;
+        let Flight { pc, warp, .. } = self.flights[slot];
+        let scheduler = usize::from(warp) % self.schedulers.len();
+        let passes = self.load_store.op(slot).shared_cycles;
+        self.reads.transfer(scheduler, &machine.program.insts[pc as usize], passes, self.now)
+    }
+
+    /// The data of a memory instruction are in the registers.
+    #[inline]
+    pub(in crate::sm) fn written(&mut self, slot: u16) {
+        self.bus.push(slot, self.now);
     }
 
     /// Writeback stage.
@@ -94,15 +117,18 @@ impl<S: LaunchSource> Sm<'_, S> {
             self.tell_rewritten(warp, owner, inst.written_registers(), bank, Rewritten::Moved);
         } else if writes {
             for reg in inst.written_registers() {
-                self.collectors.access(machine.banks.bank(warp, *reg));
+                self.reads.access(machine.banks.bank(warp, *reg));
             }
             let count = u64::from(inst.dst_count);
             self.stats.counters.operand_writes += count;
             self.stats.counters.rf_writes += count;
         }
         self.scoreboard.release(warp, inst);
+        if let Some(bits) = &inst.control {
+            self.dependences.written(warp, bits, memory);
+        }
         let delay = u64::from(machine.config.register_file.guard_delay_cycles);
-        if delay > 0 && inst.pred_writes != 0 {
+        if delay > 0 && inst.pred_writes != 0 && inst.control.is_none() {
             self.scoreboard.close_guards(warp, inst.pred_writes);
             self.wheel.at(self.now + delay, Event::GuardsReady(warp as u8, inst.pred_writes));
         }
@@ -123,7 +149,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         let inst = view.inst;
         let count = if writes { usize::from(inst.dst_count) } else { 0 };
         self.stats.counters.operand_writes += count as u64;
-        let Sm { residents, techniques, stats, effects, now, collectors, .. } = self;
+        let Sm { residents, techniques, stats, effects, now, reads, .. } = self;
         // The scoreboard holds back the next writer of each register, so that the warp still has the results.
         let rows = residents.slots[warp].rows();
         let mut writes: [RegisterWrite<'_>; MAX_DST] = std::array::from_fn(|i| {
@@ -139,10 +165,10 @@ impl<S: LaunchSource> Sm<'_, S> {
         for write in &writes[..count] {
             match write.to {
                 WriteTo::Bank(bank) => {
-                    collectors.access(bank);
+                    reads.access(bank);
                     stats.counters.rf_writes += 1;
                 }
-                WriteTo::Lane(bank) => collectors.access(bank),
+                WriteTo::Lane(bank) => reads.access(bank),
                 WriteTo::Nowhere => {}
             }
         }

@@ -136,8 +136,8 @@ macro_rules! sections {
     ($($(#[$meta:meta])* pub struct $Name:ident {
         $($(#[doc = $doc:literal])+ $(#[serde($($serde:tt)+)])? $field:ident : $type:ty $(, $bounds:expr)?;)+
     })+) => {$(
-        $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        $(#[$meta])*
         #[serde(deny_unknown_fields)]
         #[non_exhaustive]
         pub struct $Name {

@@ -6,11 +6,13 @@
 mod bounds;
 mod memory;
 mod names;
+mod sub_core;
 
 pub use bounds::{Bounds, Key};
 use bounds::{Keys, not_numbers, sections};
 pub use memory::*;
 pub use names::{UNIT_NAMES, latency_name};
+pub use sub_core::*;
 pub use warplab_gpus::occupancy::RegisterGranule;
 
 use serde::{Deserialize, Serialize};
@@ -60,6 +62,9 @@ sections! {
         collectors: Collectors;
         /// Register banks.
         register_file: RegisterFile;
+        /// Sub-cores of the organisation with control bits.
+        #[serde(default)]
+        sub_core: SubCore;
         /// Execution units by class name: `int`, `fp32`, `fp64`, `sfu`, `ldst`, `control`.
         units: BTreeMap<String, UnitConfig>;
         /// Latency and initiation interval by latency class of the instruction set (`int_add`, `fp_fma`, …).
@@ -108,6 +113,9 @@ sections! {
 
     /// Resources of an SM and their allocation granularities.
     pub struct SmLimits {
+        /// How instructions are kept in order and get their operands: `collectors`, or `control-bits`.
+        #[serde(default)]
+        organisation: Organisation;
         /// Resident warps, at most 64.
         max_warps: u32, Bounds::Between(1, MASK_BITS);
         /// Resident thread blocks.
@@ -218,7 +226,8 @@ sections! {
     pub struct RegisterFile {
         /// Banks, at most 64.
         banks: u32, Bounds::Between(1, MASK_BITS);
-        /// Accesses (reads and writes together) that a bank serves per cycle.
+        /// Accesses (reads and writes together) that a bank serves per cycle; with `sm.organisation = "control-bits"` reads
+        /// alone.
         bank_ports: u32, Bounds::Between(1, 8);
         /// Register-to-bank mapping.
         bank_mapping: BankMapping;

@@ -1,0 +1,86 @@
+//! Machine code on sub-cores that obey its control bits: recordings of ptxas's code replay on `rtxa6000` with the same result at any
+//! number of threads, and with a scoreboard under techniques, whose values are compared.
+
+use emulator::exec::{Options, Unobserved};
+use emulator::session::{CodeKind, Session, Setup};
+use std::path::Path;
+use test_kit::{Tool, skipped};
+use tests::oracle::native::Assembler;
+use tests::workloads;
+use timing::config::{GpuConfig, load};
+use timing::replay::{ReplayOptions, replay};
+use timing::stats::Stats;
+use timing::techniques::Catalogue;
+use trace_format::reader::Trace;
+
+/// Records what the assembler makes of a workload.
+fn record(manifest: &Path, assembler: &Assembler, dir: &Path) -> Trace {
+    let setup = Setup { size: Some("test".into()), ..Setup::default() };
+    let open = |setup: &Setup| {
+        Session::open_manifest(manifest, setup).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()))
+    };
+    let ptx = open(&setup).manifest().ptx.clone();
+    let cubin = dir.join("code.cubin");
+    assembler.assemble(&ptx, &cubin, &[]).expect("ptxas takes the workload");
+    let native = Setup { code: Some(CodeKind::Sass), cubin: Some(cubin), ..setup };
+    let trace = dir.join("code.wtrace");
+    let recorded = open(&native).record(&trace, &Options::default(), &Unobserved);
+    recorded.unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));
+    Trace::open(&trace).expect("a trace")
+}
+
+fn machine(set: &[&str]) -> GpuConfig {
+    let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
+    load("rtxa6000", &set).expect("a configuration").config
+}
+
+fn run(trace: &Trace, config: &GpuConfig, techniques: &[&str], threads: usize) -> Result<Stats, String> {
+    let names: Vec<String> = techniques.iter().map(|name| (*name).to_owned()).collect();
+    let chosen = Catalogue::built_in().select(&names, config).map_err(|why| why.to_string())?;
+    let options = ReplayOptions { threads, ..ReplayOptions::default() };
+    let replayed = replay(trace, config, &chosen, &options).map_err(|why| why.to_string())?;
+    Ok(replayed.total)
+}
+
+#[test]
+fn machine_code_replays_on_sub_cores_that_obey_its_control_bits() {
+    let Some(assembler) = Assembler::installed("sm_86") else {
+        return skipped(Tool::Nvcc, "no ptxas; tools/scripts/cuda-toolkit.sh installs it");
+    };
+    let dir = tempfile::tempdir().expect("a folder");
+    let (bits, scoreboard) = (machine(&[]), machine(&["sub_core.dependences=scoreboard"]));
+    let (mut kept, mut checked, mut faster) = (0, 0, 0);
+    let chosen: Vec<_> = workloads().into_iter().step_by(9).collect();
+    for workload in &chosen {
+        let manifest = &workload.manifests()[0];
+        let at = |why: String| panic!("{}: {why}", manifest.display());
+        let trace = record(manifest, &assembler, dir.path());
+        let one = run(&trace, &bits, &[], 1).unwrap_or_else(at);
+        let three = run(&trace, &bits, &[], 3).unwrap_or_else(at);
+        assert_eq!(
+            format!("{:?} {:?}", one.counters, one.stalls),
+            format!("{:?} {:?}", three.counters, three.stalls)
+        );
+        let instructions: u64 = trace.launches().iter().map(|launch| launch.warp_instructions()).sum();
+        assert_eq!(one.counters.warp_instructions, instructions);
+        assert_eq!(one.counters.rf_reads + one.counters.register_cache_reads, one.counters.operand_reads);
+        kept += one.counters.register_cache_reads;
+
+        let plain = run(&trace, &scoreboard, &[], 2).unwrap_or_else(at);
+        faster += u32::from(plain.counters.kernel_cycles <= one.counters.kernel_cycles);
+        for techniques in [&["corf++"][..], &["regmutex"], &["uv-token", "uv-reuse"], &["larf"]] {
+            let stats = run(&trace, &scoreboard, techniques, 2).unwrap_or_else(at);
+            assert_eq!(stats.counters.thread_instructions, plain.counters.thread_instructions);
+            checked += stats.counters.checked_values;
+            let why = run(&trace, &bits, techniques, 2).expect_err("refused");
+            assert!(why.contains("sub_core.dependences=scoreboard"), "{why}");
+        }
+        for technique in ["bow", "bow-wr"] {
+            let why = run(&trace, &scoreboard, &[technique], 2).expect_err("refused");
+            assert!(why.contains(technique) && why.contains("operand collectors"), "{why}");
+        }
+    }
+    assert!(kept > 1_000, "{kept} operands came from the register file cache");
+    assert!(checked > 100_000, "{checked} values were compared");
+    assert!(faster as usize > chosen.len() / 2, "a scoreboard waits for no more than stall counts do");
+}

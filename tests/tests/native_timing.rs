@@ -11,7 +11,7 @@ use timing::config::{GpuConfig, load};
 use timing::replay::{ReplayOptions, replay};
 use timing::stats::Stats;
 use timing::techniques::Catalogue;
-use trace_format::reader::Trace;
+use trace_format::reader::{Launch, Trace};
 
 /// Records what the assembler makes of a workload.
 fn record(manifest: &Path, assembler: &Assembler, dir: &Path) -> Trace {
@@ -61,7 +61,7 @@ fn machine_code_replays_on_sub_cores_that_obey_its_control_bits() {
             format!("{:?} {:?}", one.counters, one.stalls),
             format!("{:?} {:?}", three.counters, three.stalls)
         );
-        let instructions: u64 = trace.launches().iter().map(|launch| launch.warp_instructions()).sum();
+        let instructions: u64 = trace.launches().iter().map(Launch::warp_instructions).sum();
         assert_eq!(one.counters.warp_instructions, instructions);
         assert_eq!(one.counters.rf_reads + one.counters.register_cache_reads, one.counters.operand_reads);
         kept += one.counters.register_cache_reads;

@@ -1,6 +1,6 @@
 //! Figures of a kernel on a configuration: rates, utilisations and means derived from counters.
 
-use crate::config::GpuConfig;
+use crate::config::{Collectors, GpuConfig, Organisation};
 use crate::occupancy::Limit;
 use crate::replay::LaunchStats;
 use crate::stats::{Stall, Stats, TechniqueStats};
@@ -67,6 +67,8 @@ facts! {
     possible_warps: u64;
     /// Warp slots of an SM.
     max_warps: u64;
+    /// Operand collectors of an SM; none in sub-cores that read operands at fixed times.
+    collectors: u64;
     /// Warps resident in an SM while it has any, mean.
     resident_warps: f64;
     /// Lanes in which a warp instruction takes effect, mean.
@@ -192,6 +194,7 @@ impl Facts {
             registers_per_thread: first.registers_per_thread.into(),
             possible_warps: warps * u64::from(first.blocks_per_sm),
             max_warps: config.sm.max_warps.into(),
+            collectors: collectors(config),
             resident_warps: ratio(c.resident_warp_cycles, c.active_sm_cycles),
             lanes: ratio(c.thread_instructions, c.warp_instructions),
             dram_utilisation: used / peak,
@@ -241,5 +244,14 @@ impl Facts {
             occupancy_limit: first.occupancy_limit,
             techniques: stats.techniques.clone(),
         }
+    }
+}
+
+/// Operand collectors of an SM.
+fn collectors(config: &GpuConfig) -> u64 {
+    let Collectors { generic, alu, sfu, mem, .. } = config.collectors;
+    match config.sm.organisation {
+        Organisation::Collectors => u64::from(generic + alu + sfu + mem),
+        Organisation::ControlBits => 0,
     }
 }

@@ -347,6 +347,13 @@ fn dependencies(f: &Facts) -> Finding {
 }
 
 fn collection(f: &Facts) -> Finding {
+    if f.collectors == 0 {
+        return Finding::new(format!(
+            "Instructions have their operands {:.1} cycles after issue; what waits for a port of a bank holds up those behind it.",
+            f.collection_cycles
+        ))
+        .advise("More ports (register_file.bank_ports), or a longer window for the reads (sub_core.read_window_cycles).");
+    }
     Finding::new(format!(
         "Instructions spend {:.1} cycles collecting operands; per instruction, requests wait {:.2} cycles for a bank and \
          {:.2} for the collector's port.",

@@ -9,9 +9,13 @@ use crate::techniques::{CollectorPlan, ReadFrom};
 
 /// The organisation of an SM's operands.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "collectors are asked several times a cycle, without a pointer in between"
+)]
 pub(crate) enum Operands {
     /// Operand collectors.
-    Collectors(Box<Collectors>),
+    Collectors(Collectors),
     /// Sub-cores with reads at fixed times.
     Windows(Box<Windows>),
 }
@@ -31,9 +35,7 @@ impl Operands {
     #[must_use]
     pub(crate) fn new(config: &GpuConfig, per_warp: Option<CollectorPlan>, extra_cycles: u32) -> Operands {
         match config.sm.organisation {
-            Organisation::Collectors => {
-                Operands::Collectors(Box::new(Collectors::new(config, per_warp, extra_cycles)))
-            }
+            Organisation::Collectors => Operands::Collectors(Collectors::new(config, per_warp, extra_cycles)),
             Organisation::ControlBits => Operands::Windows(Box::new(Windows::new(config, extra_cycles))),
         }
     }

@@ -6,6 +6,7 @@ use emulator::session::{CodeKind, Session, Setup};
 use std::path::Path;
 use test_kit::{Tool, skipped};
 use tests::oracle::native::Assembler;
+use tests::recording::record_machine_code;
 use tests::workloads;
 use trace_format::validate;
 
@@ -75,15 +76,8 @@ fn recordings_of_machine_code_regenerate_every_value() {
     let mut warps = 0;
     for workload in workloads().iter().step_by(4) {
         let manifest = &workload.manifests()[0];
-        let setup = Setup { size: Some("test".into()), ..Setup::default() };
-        let ptx = open(manifest, &setup).manifest().ptx.clone();
-        let cubin = dir.path().join("code.cubin");
-        assembler.assemble(&ptx, &cubin, &[]).expect("ptxas takes the workload");
-        let native = Setup { code: Some(CodeKind::Sass), cubin: Some(cubin), ..setup };
-        let trace = dir.path().join("code.wtrace");
-        let recorded = open(manifest, &native).record(&trace, &Options::default(), &Unobserved);
-        recorded.unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));
-        let report = validate::validate(&trace, 2, &validate::Progress::default()).expect("a trace");
+        let trace = record_machine_code(manifest, &assembler, dir.path());
+        let report = validate::validate(trace.path(), 2, &validate::Progress::default()).expect("a trace");
         assert!(report.is_sound(), "{}: {:?}", manifest.display(), report.problems);
         warps += report.warps;
     }

@@ -1,33 +1,15 @@
 //! Machine code on sub-cores that obey its control bits: recordings of ptxas's code replay on `rtxa6000` with the same result at any
 //! number of threads, and with a scoreboard under techniques, whose values are compared.
 
-use emulator::exec::{Options, Unobserved};
-use emulator::session::{CodeKind, Session, Setup};
-use std::path::Path;
 use test_kit::{Tool, skipped};
 use tests::oracle::native::Assembler;
+use tests::recording::record_machine_code;
 use tests::workloads;
 use timing::config::{GpuConfig, load};
 use timing::replay::{ReplayOptions, replay};
 use timing::stats::Stats;
 use timing::techniques::Catalogue;
 use trace_format::reader::{Launch, Trace};
-
-/// Records what the assembler makes of a workload.
-fn record(manifest: &Path, assembler: &Assembler, dir: &Path) -> Trace {
-    let setup = Setup { size: Some("test".into()), ..Setup::default() };
-    let open = |setup: &Setup| {
-        Session::open_manifest(manifest, setup).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()))
-    };
-    let ptx = open(&setup).manifest().ptx.clone();
-    let cubin = dir.join("code.cubin");
-    assembler.assemble(&ptx, &cubin, &[]).expect("ptxas takes the workload");
-    let native = Setup { code: Some(CodeKind::Sass), cubin: Some(cubin), ..setup };
-    let trace = dir.join("code.wtrace");
-    let recorded = open(&native).record(&trace, &Options::default(), &Unobserved);
-    recorded.unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));
-    Trace::open(&trace).expect("a trace")
-}
 
 fn machine(set: &[&str]) -> GpuConfig {
     let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
@@ -54,7 +36,7 @@ fn machine_code_replays_on_sub_cores_that_obey_its_control_bits() {
     for workload in &chosen {
         let manifest = &workload.manifests()[0];
         let at = |why: String| panic!("{}: {why}", manifest.display());
-        let trace = record(manifest, &assembler, dir.path());
+        let trace = record_machine_code(manifest, &assembler, dir.path());
         let one = run(&trace, &bits, &[], 1).unwrap_or_else(at);
         let three = run(&trace, &bits, &[], 3).unwrap_or_else(at);
         assert_eq!(

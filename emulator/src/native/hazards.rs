@@ -9,16 +9,16 @@
 
 use super::translate::{DependenceBarrier, translate};
 use sass::cubin::{Cubin, Function};
-use sass::{INSTRUCTION_BYTES, Instruction, Target, Value};
+use sass::{Control, INSTRUCTION_BYTES, Instruction, Target, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use trace_format::isa::space::Space;
-use trace_format::isa::{Inst, Kind, LatencyClass, MachineKernel, Pc, Pred, Unit};
+use trace_format::isa::{ControlBits, Inst, Kind, LatencyClass, MachineKernel, Pc, Pred, Unit};
 
 /// Cycles between an increment of a counter and the first instruction that can wait for it (section 4).
 const COUNTER_CYCLES: u8 = 2;
 /// Cycles of an instruction with a stall count of zero that yields.
-const YIELD_CYCLES: u8 = 45;
+const YIELD_CYCLES: u32 = 45;
 
 /// What an instruction reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -443,11 +443,9 @@ impl Queue {
 
 /// Cycles from the issue of an instruction to that of the warp's next one.
 fn cycles(word: &Instruction) -> u8 {
-    match (word.control.stall_cycles, word.control.yields) {
-        (0, true) => YIELD_CYCLES,
-        (stall, true) => stall.max(2),
-        (stall, false) => stall.max(1),
-    }
+    let Control { stall_cycles, yields, .. } = word.control;
+    let bits = ControlBits { stall_cycles, yields, ..ControlBits::default() };
+    bits.cycles_to_next_issue(YIELD_CYCLES) as u8
 }
 
 /// What an instruction reads and writes, and when.

@@ -1,5 +1,6 @@
 //! NVIDIA's assembler, which makes machine code of the workloads' PTX.
 
+use super::program;
 use super::workloads::{Recording, Workload};
 use crate::store::Key;
 use std::path::{Path, PathBuf};
@@ -23,16 +24,8 @@ impl Assembler {
     /// # Errors
     /// There is none, or it does not run.
     pub fn find(named: Option<&Path>, target: &str) -> Result<Assembler, String> {
-        let of_toolkit = || Some(Path::new(&std::env::var_os("CUDA_HOME")?).join("bin").join(PTXAS));
-        let on_path = || {
-            let paths = std::env::var_os("PATH")?;
-            std::env::split_paths(&paths).map(|folder| folder.join(PTXAS)).find(|path| path.is_file())
-        };
-        let program = match named {
-            Some(named) => Some(named.to_owned()),
-            None => of_toolkit().filter(|path| path.is_file()).or_else(on_path),
-        };
-        let program = program.ok_or(
+        let of_toolkit = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin").join(PTXAS));
+        let program = program::find(named, of_toolkit, PTXAS).ok_or(
             "--code sass needs NVIDIA's `ptxas`, which is neither in $CUDA_HOME/bin nor on the search path; name it with --ptxas \
              (tools/scripts/cuda-toolkit.sh installs it)",
         )?;

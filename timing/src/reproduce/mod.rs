@@ -15,6 +15,7 @@ mod cache;
 mod experiment;
 mod measured;
 mod page;
+mod program;
 mod question;
 mod recorder;
 mod work;

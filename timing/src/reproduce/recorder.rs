@@ -1,6 +1,7 @@
 //! The emulator's command line, which records workloads.
 
 use super::assembler::Assembler;
+use super::program;
 use super::workloads::{Recording, Workloads};
 use crate::store::Key;
 use std::path::{Path, PathBuf};
@@ -24,16 +25,8 @@ impl Recorder {
     /// # Errors
     /// There is none, or it cannot be read.
     pub fn find(named: Option<&Path>) -> Result<Recorder, String> {
-        let beside = || Some(std::env::current_exe().ok()?.with_file_name(EMU));
-        let on_path = || {
-            let paths = std::env::var_os("PATH")?;
-            std::env::split_paths(&paths).map(|folder| folder.join(EMU)).find(|path| path.is_file())
-        };
-        let program = match named {
-            Some(named) => Some(named.to_owned()),
-            None => beside().filter(|path| path.is_file()).or_else(on_path),
-        };
-        let program = program.ok_or(
+        let beside = std::env::current_exe().ok().map(|own| own.with_file_name(EMU));
+        let program = program::find(named, beside, EMU).ok_or(
             "recording needs `emu`, which is neither beside this program nor on the search path; name it with --emu",
         )?;
         let content = std::fs::read(&program).map_err(|why| format!("{}: {why}", program.display()))?;
@@ -72,13 +65,12 @@ impl Recorder {
         let mut command = Command::new(&self.program);
         command.arg("record").arg(&workload.ptx).arg("--launch").arg(&workload.manifest);
         let cubin = path.with_extension("cubin");
-        match &self.assembler {
-            None => drop(command.args(recording.arguments())),
-            Some(assembler) => {
-                assembler.assemble(recording, workload, &cubin)?;
-                // ptxas has taken the other options.
-                command.args(["--size", &recording.size, "--code", "sass", "--cubin"]).arg(&cubin);
-            }
+        if let Some(assembler) = &self.assembler {
+            assembler.assemble(recording, workload, &cubin)?;
+            // ptxas has taken the other options.
+            command.args(["--size", &recording.size, "--code", "sass", "--cubin"]).arg(&cubin);
+        } else {
+            command.args(recording.arguments());
         }
         command.arg("--threads").arg(threads.to_string()).arg("-o").arg(path);
         let done = command.stdin(Stdio::null()).output();

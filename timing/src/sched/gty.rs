@@ -25,7 +25,7 @@ impl Policy for Gty {
 impl WarpPolicy for Gty {
     #[inline]
     fn pick(&self, warps: &Warps, ready: u64) -> Option<u8> {
-        warps.last.filter(|last| ready >> last & 1 != 0).or_else(|| warps.youngest(ready))
+        warps.same(ready).or_else(|| warps.youngest(ready))
     }
 }
 

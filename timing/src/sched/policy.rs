@@ -54,10 +54,16 @@ impl Warps {
         self.by_age.iter().rev().copied().find(|warp| ready >> warp & 1 != 0)
     }
 
+    /// The warp that issued last, if it is ready.
+    #[inline]
+    pub(super) fn same(&self, ready: u64) -> Option<u8> {
+        self.last.filter(|last| ready >> last & 1 != 0)
+    }
+
     /// The warp that issued last if it is ready, else the oldest ready warp.
     #[inline]
     pub(super) fn same_or_oldest(&self, ready: u64) -> Option<u8> {
-        self.last.filter(|last| ready >> last & 1 != 0).or_else(|| self.oldest(ready))
+        self.same(ready).or_else(|| self.oldest(ready))
     }
 }
 

@@ -51,6 +51,18 @@ impl Default for ControlBits {
 }
 
 impl ControlBits {
+    /// Cycles from the issue of the instruction to that of the warp's next one, `yield_cycles` if its stall count is zero and it
+    /// yields.
+    #[must_use]
+    pub fn cycles_to_next_issue(&self, yield_cycles: u32) -> u32 {
+        match (u32::from(self.stall_cycles), self.yields) {
+            (0, true) => yield_cycles,
+            // The warp does not issue in the next cycle.
+            (stall, true) => stall.max(2),
+            (stall, false) => stall.max(1),
+        }
+    }
+
     /// Checks that counters and places exist.
     ///
     /// # Errors

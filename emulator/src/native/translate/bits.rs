@@ -1,7 +1,7 @@
 //! Control bits: those of each instruction, for the timing of its translation.
 
-use sass::{Instruction, Operand, Value};
-use trace_format::isa::{ControlBits, Inst, Kind, Op, Reg};
+use sass::{Control, Instruction, Operand, Value};
+use trace_format::isa::{ControlBits, Inst, Kind, Reg};
 
 /// The forms of an instruction's sources (bits 9 to 11 of the word) in which the second place names a register.
 const SECOND_IS_REGISTER: u16 = 1;
@@ -28,17 +28,26 @@ pub(super) fn of(word: &Instruction, inst: &Inst) -> ControlBits {
     }
 }
 
-/// The bits of the parts of an instruction that takes several: a branch in its place, and the instructions that stand aside. The
-/// counters are those of the last one that has results or accesses memory.
-pub(super) fn of_parts(word: &Instruction, aside: &[Inst]) -> (ControlBits, Vec<ControlBits>) {
-    let whole = of(word, &Inst::new(Op::Nop {}));
-    let branch = ControlBits { write_counter: None, read_counter: None, reuse: 0, ..whole };
-    let mut parts = vec![ControlBits { partial: true, ..ControlBits::default() }; aside.len()];
-    let is_last = |inst: &Inst| !matches!(inst.kind(), Kind::Branch | Kind::Trap);
-    if let Some(last) = aside.iter().rposition(is_last) {
-        (parts[last].write_counter, parts[last].read_counter) = (whole.write_counter, whole.read_counter);
+/// The bits of the branch that stands in the place of an instruction that takes several.
+pub(super) fn of_branch(word: &Instruction, branch: &Inst) -> ControlBits {
+    ControlBits { write_counter: None, read_counter: None, reuse: 0, ..of(word, branch) }
+}
+
+/// The bits of an instruction that is part of another.
+pub(super) fn of_part() -> ControlBits {
+    ControlBits { partial: true, ..ControlBits::default() }
+}
+
+/// The bits of the parts that stand aside. The counters of the whole are those of the last one that has results or accesses
+/// memory.
+pub(super) fn of_parts(word: &Instruction, aside: &[Inst]) -> Vec<ControlBits> {
+    let mut parts = vec![of_part(); aside.len()];
+    let computes = |inst: &Inst| !matches!(inst.kind(), Kind::Branch | Kind::Trap);
+    if let Some(last) = aside.iter().rposition(computes) {
+        let Control { write_counter, read_counter, .. } = word.control;
+        parts[last] = ControlBits { write_counter, read_counter, ..parts[last] };
     }
-    (branch, parts)
+    parts
 }
 
 /// What `DEPBAR.LE` waits for.

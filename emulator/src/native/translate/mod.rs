@@ -93,7 +93,8 @@ pub fn translate(function: &Function<'_>, branches: &[IndirectBranch], file: &st
             Ok((word, Place::Here(inst))) => out.push(inst, line, Some(bits::of(word, &inst))),
             Ok((word, Place::Aside(aside))) => {
                 asides.push((at as u32, word, aside));
-                out.push(Inst::new(Op::Bra {}), line, None);
+                let branch = Inst::new(Op::Bra {});
+                out.push(branch, line, Some(bits::of_branch(word, &branch)));
             }
             Err(why) => out.trap(at, why, line),
         }
@@ -106,15 +107,14 @@ pub fn translate(function: &Function<'_>, branches: &[IndirectBranch], file: &st
         for (from, to) in aside.local {
             aside.insts[from].target = Pc((begin + to) as u32);
         }
-        let (branch, parts) = bits::of_parts(word, &aside.insts);
-        out.control[at as usize] = Some(branch);
+        let parts = bits::of_parts(word, &aside.insts);
         for (inst, bits) in aside.insts.into_iter().zip(parts) {
             out.push(inst, at + 1, Some(bits));
         }
         if aside.returns {
             let mut back = Inst::new(Op::Bra {});
             back.target = Pc(at + 1);
-            out.push(back, at + 1, Some(ControlBits { partial: true, ..ControlBits::default() }));
+            out.push(back, at + 1, Some(bits::of_part()));
         }
     }
     out.traps.sort_by_key(|(pc, _)| *pc);

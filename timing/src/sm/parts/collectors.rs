@@ -141,6 +141,9 @@ pub(crate) const LOAD_STORE_QUEUE: u8 = 15;
 /// are the exception.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offers {
+    /// The share that is asked first.
+    pub(super) first: usize,
+    /// How many shares have been asked before this one.
     pub(super) share: usize,
     pub(super) index: usize,
     /// Instructions that may still leave the share.
@@ -150,14 +153,14 @@ pub(crate) struct Offers {
 }
 
 impl Offers {
-    /// The offers of a cycle, with so many instructions that may leave each share.
-    pub(super) fn new(budget: usize) -> Offers {
-        Offers { share: 0, index: 0, budget, taken: 0 }
+    /// The offers of a cycle from a share on, with so many instructions that may leave each.
+    pub(super) fn new(first: usize, budget: usize) -> Offers {
+        Offers { first, share: 0, index: 0, budget, taken: 0 }
     }
 
     /// Goes on with the next share.
     pub(super) fn next_share(&mut self, budget: usize) {
-        *self = Offers { share: self.share + 1, ..Offers::new(budget) };
+        *self = Offers { share: self.share + 1, ..Offers::new(self.first, budget) };
     }
 }
 
@@ -495,7 +498,7 @@ impl Collectors {
     #[must_use]
     #[inline]
     pub(crate) fn offers(&self) -> Offers {
-        Offers::new(self.dispatched_per_share)
+        Offers::new(0, self.dispatched_per_share)
     }
 
     /// The next collected instruction to be offered; the caller answers with [`Collectors::taken`] or

@@ -3,7 +3,7 @@
 //!
 //! Nothing else keeps an instruction with control bits behind those that it depends on: the compiler has to be right.
 
-use super::WarpSet;
+use super::{WarpSet, cause_of_waits};
 use crate::stats::Stall;
 use trace_format::isa::{ControlBits, DEPENDENCE_COUNTERS};
 
@@ -29,7 +29,7 @@ pub(crate) struct Dependences {
     waiting: u64,
     waiting_for_memory: u64,
     /// Cycles after an instruction with a stall count of zero that yields.
-    yield_cycles: u64,
+    yield_cycles: u32,
 }
 
 impl Dependences {
@@ -42,7 +42,7 @@ impl Dependences {
             next: u64::MAX,
             waiting: 0,
             waiting_for_memory: 0,
-            yield_cycles: yield_cycles.into(),
+            yield_cycles,
         }
     }
 
@@ -63,14 +63,7 @@ impl Dependences {
     /// Stall cause of the held warps among `warps`: stall counts and counters of arithmetic take precedence over memory.
     #[must_use]
     pub(crate) fn refuses(&self, warps: u64) -> Option<Stall> {
-        let held = self.held() & warps;
-        if held & !self.waiting_for_memory != 0 {
-            Some(Stall::AluDependency)
-        } else if held != 0 {
-            Some(Stall::MemoryDependency)
-        } else {
-            None
-        }
+        cause_of_waits(self.held() & warps, self.waiting_for_memory)
     }
 
     /// Lets the warps issue whose stall counts have run down.
@@ -108,12 +101,7 @@ impl Dependences {
         memory: bool,
         now: u64,
     ) {
-        let cycles = match (u64::from(bits.stall_cycles), bits.yields) {
-            (0, true) => self.yield_cycles,
-            // The warp does not issue in the next cycle.
-            (stall, true) => stall.max(2),
-            (stall, false) => stall.max(1),
-        };
+        let cycles = u64::from(bits.cycles_to_next_issue(self.yield_cycles));
         let of = &mut self.warps[warp];
         if in_flight {
             for counter in [bits.read_counter, bits.write_counter].into_iter().flatten() {

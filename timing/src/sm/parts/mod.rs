@@ -32,6 +32,19 @@ pub(super) mod wheel;
 mod windows;
 pub(super) mod write_back;
 
+use crate::stats::Stall;
+
+/// Stall cause of the warps that wait for results, some of them from memory: arithmetic results take precedence.
+fn cause_of_waits(held: u64, by_memory: u64) -> Option<Stall> {
+    if held & !by_memory != 0 {
+        Some(Stall::AluDependency)
+    } else if held != 0 {
+        Some(Stall::MemoryDependency)
+    } else {
+        None
+    }
+}
+
 /// Iterator over a set of warp slots, in ascending order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WarpSet(pub u64);

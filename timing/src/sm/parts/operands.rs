@@ -167,7 +167,7 @@ impl Operands {
     /// Begins a cycle's offers of instructions with their operands.
     #[must_use]
     #[inline]
-    pub(crate) fn offers(&mut self) -> Offers {
+    pub(crate) fn offers(&self) -> Offers {
         either!(self, part => part.offers())
     }
 

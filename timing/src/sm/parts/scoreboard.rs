@@ -4,6 +4,7 @@
 //! until a later, short instruction has its result; that result then waits at the bus until the read is done
 //! (WAR).
 
+use super::cause_of_waits;
 use crate::program::{RegSet, TimedInst};
 use crate::stats::Stall;
 
@@ -122,14 +123,7 @@ impl Scoreboard {
     /// Stall cause of the held warps among `warps`: arithmetic results take precedence over loads.
     #[must_use]
     pub(crate) fn refuses(&self, warps: u64) -> Option<Stall> {
-        let held = self.held & warps;
-        if held & !self.held_by_memory != 0 {
-            Some(Stall::AluDependency)
-        } else if held != 0 {
-            Some(Stall::MemoryDependency)
-        } else {
-            None
-        }
+        cause_of_waits(self.held & warps, self.held_by_memory)
     }
 
     /// Marks an instruction's destinations as outstanding.

@@ -39,10 +39,15 @@ impl Needs {
     fn of(inst: &TimedInst) -> Needs {
         match inst.path {
             Path::Memory(_) => Needs::Memory,
-            _ if [Unit::Sfu as u8, Unit::Fp64 as u8].contains(&inst.unit) => Needs::UnitQueue,
+            _ if has_queue(inst.unit) => Needs::UnitQueue,
             _ => Needs::Window { unit: inst.unit },
         }
     }
+}
+
+/// Whether instructions wait in a queue for units of a class.
+fn has_queue(unit: u8) -> bool {
+    [Unit::Sfu as u8, Unit::Fp64 as u8].contains(&unit)
 }
 
 /// Reads of one bank by cycle, from now on.
@@ -117,8 +122,6 @@ struct Core {
 struct Ready {
     slot: u16,
     leaves_for: u8,
-    /// Whether it has an entry of the queue of units.
-    in_unit_queue: bool,
 }
 
 /// The sub-cores of an SM.
@@ -137,10 +140,8 @@ pub(crate) struct Windows {
     /// By slot: the operands that are read late, one bit each, and the cycle of their arrival.
     reads: Vec<(u16, u64)>,
     ready_count: u32,
-    /// First cycle in which the SM's load/store unit takes an instruction, and the sub-core that is asked first then.
+    /// First cycle in which the SM's load/store unit takes an instruction, and the sub-core whose turn it is.
     accept_free: u64,
-    accept_first: usize,
-    /// That of the next cycle.
     turn: usize,
     now: u64,
     /// Reads and hits in the register file cache that have not been counted yet.
@@ -176,7 +177,6 @@ impl Windows {
             reads: Vec::new(),
             ready_count: 0,
             accept_free: 0,
-            accept_first: 0,
             turn: 0,
             now: 0,
             uncounted: (0, 0),
@@ -266,31 +266,30 @@ impl Windows {
             let hits = core.reuse(warp as u8, bits, self.banks, &mut demand.banks);
             self.uncounted.1 += hits;
         }
+        core.issues_from = now + 1;
         let enters = now + CONTROL_CYCLES + self.extra + demand.delay;
         let arrives = match needs {
             Needs::Window { unit } => {
                 let window = u64::from(self.config.read_window_cycles);
                 let at = core.allocate(enters, window, &demand.banks, core.unit_free[usize::from(unit)]);
                 core.unit_free[usize::from(unit)] = at + u64::from(inst.initiation_cycles);
-                at.max(demand.ready_at)
+                at
             }
             Needs::UnitQueue => {
                 core.unit_queue += 1;
-                let last = core.read_left_over(&demand.banks, enters);
-                core.issues_from = core.issues_from.max(now + 1);
-                last.max(enters).max(demand.ready_at)
+                core.read_left_over(&demand.banks, enters).max(enters)
             }
             Needs::Memory => {
                 core.memory_queue += 1;
-                core.issues_from = core.issues_from.max(now + 1);
                 let begins = core.address_free.max(enters + 1);
                 core.address_free = begins + u64::from(self.config.address_cycles);
                 let last = core.read_left_over(&demand.banks, begins);
                 // Uncontended, the address calculation begins three cycles behind issue.
                 let read = begins - (CONTROL_CYCLES + 1) + read_cycles(&self.config, inst);
-                read.max(last + 1).max(demand.ready_at)
+                read.max(last + 1)
             }
         };
+        let arrives = arrives.max(demand.ready_at);
         self.uncounted.0 += demand.banks[..self.banks].iter().map(|reads| u64::from(*reads)).sum::<u64>();
         let slot = usize::from(id.slot());
         let reads_late = matches!(needs, Needs::Memory | Needs::UnitQueue);
@@ -301,7 +300,7 @@ impl Windows {
         }
         self.reads[slot] = (held, arrives);
         let at = self.arriving.partition_point(|(cycle, ..)| *cycle <= arrives);
-        let ready = Ready { slot: id.slot(), leaves_for, in_unit_queue: needs == Needs::UnitQueue };
+        let ready = Ready { slot: id.slot(), leaves_for };
         self.arriving.insert(at, (arrives, ready, scheduler as u8));
         held
     }
@@ -348,9 +347,8 @@ impl Windows {
 
     /// Begins a cycle's offers of instructions with their operands.
     #[must_use]
-    pub(crate) fn offers(&mut self) -> Offers {
-        self.accept_first = self.turn;
-        Offers::new(self.dispatched)
+    pub(crate) fn offers(&self) -> Offers {
+        Offers::new(self.turn, self.dispatched)
     }
 
     /// The next instruction to be offered; the caller answers with [`Windows::taken`] or [`Windows::refused`].
@@ -375,7 +373,7 @@ impl Windows {
     /// The sub-core whose instructions are offered: they have their turns.
     #[inline]
     fn asked(&self, offers: &Offers) -> usize {
-        (self.accept_first + offers.share) % self.cores.len()
+        (offers.first + offers.share) % self.cores.len()
     }
 
     /// The offered instruction has left.
@@ -383,14 +381,14 @@ impl Windows {
     pub(crate) fn taken(&mut self, offers: &mut Offers) {
         let asked = self.asked(offers);
         let core = &mut self.cores[asked];
-        let Ready { leaves_for, in_unit_queue, .. } = core.ready.remove(offers.index);
+        let Ready { leaves_for, .. } = core.ready.remove(offers.index);
         offers.budget -= 1;
         self.ready_count -= 1;
         if leaves_for == LOAD_STORE_QUEUE {
             core.memory_queue -= 1;
             self.accept_free = self.now + u64::from(self.config.accept_cycles);
             self.turn = asked + 1;
-        } else if in_unit_queue {
+        } else if has_queue(leaves_for) {
             core.unit_queue -= 1;
         }
     }

@@ -15,7 +15,7 @@ impl<S: LaunchSource> Sm<'_, S> {
         for event in due.drain(..) {
             match event {
                 Event::Complete(slot) => self.complete(slot),
-                Event::Written(slot) => self.written(slot),
+                Event::Written(slot) => self.bus.push(slot, self.now),
                 Event::BranchResolved(warp) => self.front.branch_resolved(usize::from(warp)),
                 Event::GuardsReady(warp, predicates) => {
                     self.scoreboard.open_guards(usize::from(warp), predicates);

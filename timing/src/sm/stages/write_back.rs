@@ -63,12 +63,6 @@ impl<S: LaunchSource> Sm<'_, S> {
         self.reads.transfer(scheduler, &machine.program.insts[pc as usize], passes, self.now)
     }
 
-    /// The data of a memory instruction are in the registers.
-    #[inline]
-    pub(in crate::sm) fn written(&mut self, slot: u16) {
-        self.bus.push(slot, self.now);
-    }
-
     /// Writeback stage.
     pub(in crate::sm) fn write_back_results(&mut self) {
         if !self.bus.is_active() {

@@ -3,7 +3,7 @@
 
 mod cubins;
 
-use emulator::native::translate::translate;
+use emulator::native::translate::{Section, translate};
 use std::collections::BTreeMap;
 
 fn main() {
@@ -11,7 +11,7 @@ fn main() {
     let (mut all, mut kernels, mut whole) = (0, 0, 0);
     cubins::each_function(|_, cubin, function| {
         let branches = cubin.kernel_info(function).map(|info| info.indirect_branches).unwrap_or_default();
-        let code = translate(function, &branches, "");
+        let code = translate(&[Section::of(function, branches)], &[], "");
         all += code.length;
         kernels += 1;
         whole += usize::from(code.traps.is_empty());

@@ -37,6 +37,7 @@ pub mod module;
 pub mod native;
 pub mod record;
 mod sampling;
+mod services;
 pub mod session;
 pub mod texture;
 mod view;

@@ -4,6 +4,7 @@ use crate::device_runtime;
 use crate::lower::{self, LowerOptions, Lowered, ModuleLayout};
 use crate::native::{NativeError, NativeModule};
 use crate::ptx::{self, Diagnostic, Diagnostics, FuncId, Module};
+use sass::cubin::Place;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -168,16 +169,23 @@ impl AnyModule {
         }
     }
 
-    /// The machine kernel of a kernel; none if there is no kernel of the name.
+    /// The machine kernel of a kernel; none if there is no kernel of the name. `base` gives the address of each part of the
+    /// data of a module of machine code.
     ///
     /// # Errors
     /// It does not fit the registers, or is not supported.
-    pub fn lower(&self, name: &str, options: &LowerOptions) -> Option<Result<Lowered, ModuleError>> {
+    pub fn lower(
+        &self,
+        name: &str,
+        options: &LowerOptions,
+        base: &dyn Fn(Place) -> u64,
+    ) -> Option<Result<Lowered, ModuleError>> {
         match self {
             AnyModule::Ptx(module) => Some(module.lower(module.kernel(name)?, options)),
-            AnyModule::Native(module) => Some(
-                module.translate(name, options.stack_bytes)?.map(Lowered::plain).map_err(ModuleError::from),
-            ),
+            AnyModule::Native(module) => {
+                let translated = module.translate(name, options.stack_bytes, base)?;
+                Some(translated.map(Lowered::plain).map_err(ModuleError::from))
+            }
         }
     }
 

@@ -170,7 +170,13 @@ fn the_libraries_are_found_wherever_emu_is_installed() {
     let run = |folder: &Folder, emu: &str| {
         let mut command = Command::new(folder.path(emu));
         command.args(["run", "--", "/bin/sh", "-c", "echo $LD_LIBRARY_PATH"]).env_clear();
-        command.output().expect("emu starts")
+        // A process that another test starts may still have the copy open for writing.
+        let busy = |result: &std::io::Result<_>| matches!(result, Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy);
+        let mut result = command.output();
+        while busy(&result) {
+            result = command.output();
+        }
+        result.expect("emu starts")
     };
     for (libraries, place) in
         [("top/bin/cuda/libcuda.so.1", "top/bin/cuda"), ("top/lib/warplab/libcuda.so.1", "top/lib/warplab")]

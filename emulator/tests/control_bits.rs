@@ -127,7 +127,7 @@ fn the_translation_keeps_the_control_bits() {
         let cubin = Cubin::parse(image).expect("a cubin");
         let module = NativeModule::parse(image.to_vec(), "code.cubin").expect("a module");
         for function in cubin.kernels() {
-            let kernel = module.translate(&function.name, 0).expect("a kernel").expect("it is known");
+            let kernel = module.translate(&function.name, 0, &|_| 0).expect("a kernel").expect("it is known");
             kernel.check().expect("a well-formed kernel");
             assert_eq!(kernel.control.len(), kernel.insts.len());
             let words: Vec<Instruction> = function.instructions().map_while(Result::ok).collect();

@@ -210,8 +210,8 @@ fn the_banks_of_a_launch_hold_addresses_geometry_and_parameters() {
     assert_eq!([0, 4, 8, 0xc, 0x10, 0x14].map(half), [64, 2, 1, 5, 6, 7]);
     assert_eq!(word(param, 0x18), u64::from(SHARED_WINDOW_HI) << 32);
     assert_eq!(word(param, 0x20), u64::from(LOCAL_WINDOW_HI) << 32);
-    // The frame has eight bytes; the stack begins where any access is aligned.
-    assert_eq!((half(0x28), half(0x2c), half(0x10c)), (16, 256, 46));
+    // The frame has eight bytes, the arguments of `printf` have sixteen; the stack begins where any access is aligned.
+    assert_eq!((half(0x28), half(0x2c), half(0x10c)), (32, 256, 46));
     assert_eq!(word(param, 0x40), u64::from(PARAM_WINDOW_HI) << 32);
     assert_eq!(word(param, 0x50), table.0);
     assert_eq!(param.len(), 0x160 + 1212);
@@ -298,7 +298,7 @@ fn kernels_of_closed_libraries_are_refused_by_name() {
         }
     }
     let module = NativeModule::parse(bytes, "app").expect("its headers are read");
-    let error = module.translate("a6cublasb", 0).expect("the kernel").expect_err("it is closed");
+    let error = module.translate("a6cublasb", 0, &|_| 0).expect("the kernel").expect_err("it is closed");
     assert!(matches!(&error, NativeError::Closed { library, .. } if library == "libcublas"), "{error}");
     assert!(error.to_string().contains("a6cublasb"), "{error}");
 }

@@ -53,13 +53,22 @@ const SASS_80: [&str; 2] = ["-gencode", "arch=compute_80,code=sm_80"];
 const SASS_75: [&str; 2] = ["-gencode", "arch=compute_75,code=sm_75"];
 const SASS_89: [&str; 2] = ["-gencode", "arch=compute_89,code=sm_89"];
 
-fn compile(nvcc: &Path, name: &str, text: &str, flags: &[[&str; 2]]) -> PathBuf {
+fn folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuda-native");
     fs::create_dir_all(&folder).expect("the folder for tests can be written");
-    let (source, program) = (folder.join(format!("{name}.cu")), folder.join(name));
+    folder
+}
+
+fn compile(nvcc: &Path, name: &str, text: &str, flags: &[[&str; 2]]) -> PathBuf {
+    let source = folder().join(format!("{name}.cu"));
     fs::write(&source, text).expect("a source file can be written");
+    compile_files(nvcc, name, &[source], &flags.concat())
+}
+
+fn compile_files(nvcc: &Path, name: &str, sources: &[PathBuf], flags: &[&str]) -> PathBuf {
+    let program = folder().join(name);
     let mut command = Command::new(nvcc);
-    command.args(flags.concat()).args(["-cudart", "shared", "-o"]).arg(&program).arg(&source);
+    command.args(flags).args(["-cudart", "shared", "-o"]).arg(&program).args(sources);
     let compiled = command.output().expect("nvcc starts");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     program
@@ -126,4 +135,25 @@ fn kernels_of_closed_libraries_are_refused() {
     let (out, err) = said(&start(&program, None, "sm_86"));
     assert_eq!(out, "1 2\n", "{err}");
     assert!(err.contains("6cublas") && err.contains("libcublas, one of NVIDIA's closed libraries"), "{err}");
+}
+
+/// Functions of other files are called by addresses in the code; those of the system are not in the program at all.
+#[test]
+fn linked_programs_print_allocate_and_assert() {
+    let Some(nvcc) = nvcc() else {
+        return skipped(Tool::Nvcc, "no nvcc; tools/scripts/cuda-toolkit.sh installs it");
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/linked");
+    let sources = ["main.cu", "functions.cu"].map(|name| folder.join(name));
+    // The three ways in which calls and their addresses are written.
+    for target in [75, 86, 120] {
+        let flags = ["-rdc=true", &format!("-arch=sm_{target}")];
+        let program = compile_files(&nvcc, &format!("linked{target}"), &sources, &flags);
+        let (out, err) = said(&start(&program, Some("sass"), "sm_86"));
+        let (expected, _) = said(&start(&program, Some("ptx"), "sm_86"));
+        assert_eq!(out, expected, "sm_{target}: {err}");
+        assert!(out.contains("thread 11 has") && out.contains("4 calls, no error"), "sm_{target}: {out}");
+        assert!(out.contains("device-side assert"), "sm_{target}: {out}");
+        assert!(err.contains("thread: [3,0,0] Assertion"), "sm_{target}: {err}");
+    }
 }

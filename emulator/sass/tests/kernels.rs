@@ -5,7 +5,7 @@ mod kit;
 
 use proptest::prelude::*;
 use sass::Target;
-use sass::cubin::{Cubin, CubinError, Data, KernelInfo, Place, Referent};
+use sass::cubin::{CodeField, CodeRelocation, Cubin, CubinError, Data, KernelInfo, Place, Referent};
 use std::path::Path;
 use std::process::Command;
 use test_kit::{Tool, skipped};
@@ -13,6 +13,8 @@ use test_kit::{Tool, skipped};
 /// nvcc's `-cubin -arch=sm_75` of data/variables.cu.
 const VARIABLES: &[u8] = include_bytes!("data/variables.sm_75.cubin");
 const VECTORADD: &[u8] = include_bytes!("data/vectoradd.sm_80.cubin");
+/// Of data/linked.cu, as that file says.
+const LINKED: &[u8] = include_bytes!("data/linked.sm_80.cubin");
 
 /// Reads everything that a cubin says; the errors are as good as the contents.
 fn read_all(bytes: &[u8]) -> Result<usize, CubinError> {
@@ -20,6 +22,9 @@ fn read_all(bytes: &[u8]) -> Result<usize, CubinError> {
     let mut read = cubin.data()?.variables.len();
     for kernel in cubin.kernels() {
         read += cubin.kernel_info(kernel)?.parameters.len();
+    }
+    for function in &cubin.functions {
+        read += cubin.code_relocations(function)?.len() + cubin.indirect_branches(function)?.len();
     }
     Ok(read)
 }
@@ -186,6 +191,59 @@ fn unsupported_relocations_are_named() {
     bytes[at..at + 8].copy_from_slice(&0x1000u64.to_le_bytes());
     let error = read_all(&bytes).unwrap_err().to_string();
     assert!(error.contains("section .nv.constant4, offset 0x1000: relocation 0x2 runs off"), "{error}");
+}
+
+/// Code that is linked of several files has fields for the addresses of functions, variables and places behind calls.
+#[test]
+fn code_says_what_addresses_it_needs() {
+    let cubin = Cubin::parse(LINKED).expect("a good cubin");
+    let relocations = |name: &str| {
+        let function = cubin.function(name).expect("the function");
+        cubin.code_relocations(function).expect("they are known")
+    };
+    assert!(relocations("_Z5twicei").is_empty());
+    let all = relocations("linked");
+    let of = |field: CodeField| all.iter().filter(move |relocation| relocation.field == field);
+    let calls: Vec<&CodeRelocation<'_>> = of(CodeField::Call).collect();
+    assert!(matches!(
+        calls[..],
+        [CodeRelocation { of: Referent::Code { function: "_Z5twicei", offset: 0 }, addend: 0, .. }]
+    ));
+    // The lower and the upper half of the address behind the call, and of the variable.
+    for field in [CodeField::Low, CodeField::High] {
+        let behind = of(field)
+            .find(|relocation| matches!(relocation.of, Referent::Code { .. }))
+            .expect("a return address");
+        assert_eq!(behind.addend as u64, calls[0].address + 16);
+        let places = of(field)
+            .filter(|relocation| matches!(relocation.of, Referent::Data { place: Place::Initialised, .. }));
+        assert_eq!(places.count(), 1);
+    }
+    // A call's target is counted in words of four bytes.
+    let kernel = cubin.function("linked").expect("the kernel");
+    let word = kernel.words().nth(calls[0].address as usize / 16).expect("the call");
+    let text = |word| sass::decode(cubin.target, 0, word).expect("it is known").to_string();
+    assert_eq!(text(word), "CALL.ABS.NOINC 0x0");
+    assert_eq!(text(CodeField::Call.put(word, 0x1234_5678)), "CALL.ABS.NOINC 0x12345678");
+}
+
+#[test]
+fn unsupported_relocations_of_code_are_named() {
+    let at = section(LINKED, ".rel.text.linked");
+    let mut bytes = LINKED.to_vec();
+    let told = |bytes: &[u8]| read_all(bytes).unwrap_err().to_string();
+    bytes[at + 8] = 0x37;
+    let error = told(&bytes);
+    assert!(
+        error.starts_with("section .text.linked, offset 0x") && error.contains("(kernel linked)"),
+        "{error}"
+    );
+    assert!(error.contains("relocation 0x37 by the address of"), "{error}");
+    bytes[at + 8] = LINKED[at + 8];
+    bytes[at..at + 8].copy_from_slice(&0x8u64.to_le_bytes());
+    assert!(told(&bytes).contains("offset 0x8 (kernel linked): an instruction does not begin there"));
+    bytes[at..at + 8].copy_from_slice(&0x10000u64.to_le_bytes());
+    assert!(told(&bytes).contains("offset 0x10000 (kernel linked): relocation 0x38 runs off the section"));
 }
 
 #[test]

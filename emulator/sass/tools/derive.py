@@ -903,6 +903,12 @@ CORRECTIONS = [
     ({"9a8", "98a"}, r"^  one 71,91$", "  one 91"),
     # from sm_100 on, bit 63 belongs to no number here and is always set
     ({"9a8", "98a"}, r"^(  op desc.* UR=64-71 R=24-31 #=40-)63s(.*)$", r"\g<1>62s\2\n  one 63"),
+    # an absolute address has no sign; beside a uniform register it is an offset
+    ({"943"}, r"^  op # #=(.*)81s\*4 zero:(.*)$",
+     r"  op # #=\g<1>81s*4 zero:\2 when:91=1\n  op # #=\g<1>80*4 when:91=0\n  any 81"),
+    # relative to the next instruction, or absolute
+    ({"950"}, r"^  mod const: (REL|ABS)$", "  mod 85: 0=REL 1=ABS"),
+    ({"950"}, r"^  op (target|#) #=(\S+)( by:85 .*)?$", r"  op target #=\2 when:85=0\n  op # #=\2 when:85=1"),
 ]
 
 

@@ -104,7 +104,11 @@ impl DeviceModule {
         if let Some(kernel) = self.kernels.get(name) {
             return Some(Ok(Arc::clone(kernel)));
         }
-        let kernel = match self.source.lower(name, options)? {
+        let base = |place| match &self.variables {
+            Variables::Ptx(_) => 0,
+            Variables::Native(variables) => variables.base(place),
+        };
+        let kernel = match self.source.lower(name, options, &base)? {
             Ok(kernel) => Arc::new(kernel),
             Err(error) => return Some(Err(error)),
         };

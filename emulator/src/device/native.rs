@@ -4,7 +4,7 @@
 //! in device memory too; each launch gets a copy of them as bank 3.
 
 use super::error::{LoadError, MAX_MODULE_BYTES};
-use super::placement::{CONST_BANK, GRID_WORKSPACE, Placement, Shape, place};
+use super::placement::{CONST_BANK, GRID_WORKSPACE, Placement, Shape, place, place_heap};
 use crate::memory::GlobalMemory;
 use crate::native::banks::{Surroundings, fill};
 use crate::native::module::{Patch, PatchValue};
@@ -41,6 +41,9 @@ impl NativeVariables {
         if source.zeroed_bytes > MAX_MODULE_BYTES {
             return Err(LoadError::TooLarge { name: ZEROED.into(), bytes: source.zeroed_bytes });
         }
+        if source.allocates() {
+            place_heap(memory)?;
+        }
         let mut part = |name: &str, contents: &[u8], length: u64| match length {
             0 => Ok(0),
             _ => place(memory, name, contents, length),
@@ -67,7 +70,7 @@ impl NativeVariables {
     }
 
     /// The address of a part.
-    fn base(&self, place: Place) -> u64 {
+    pub(super) fn base(&self, place: Place) -> u64 {
         match place {
             Place::Zeroed => self.zeroed,
             Place::Initialised => self.initialised,

@@ -67,3 +67,13 @@ pub struct Shape<'a> {
     /// SMs of the GPU, which machine code reads there.
     pub sms: u32,
 }
+
+/// Places the heap of device code, if there is none.
+pub(super) fn place_heap(memory: &mut dyn Placement) -> Result<(), LoadError> {
+    if memory.global().heap_mut().is_none() {
+        let bytes = memory.heap_bytes();
+        let address = place(memory, DEVICE_HEAP, &[], bytes)?;
+        memory.global().adopt_heap(address, bytes);
+    }
+    Ok(())
+}

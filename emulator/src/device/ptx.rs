@@ -4,7 +4,7 @@
 //! launch gets a copy.
 
 use super::error::{LoadError, MAX_MODULE_BYTES};
-use super::placement::{CONST_BANK, DEVICE_HEAP, GRID_WORKSPACE, Placement, Shape, place};
+use super::placement::{CONST_BANK, GRID_WORKSPACE, Placement, Shape, place, place_heap};
 use crate::lower::Lowered;
 use crate::lower::calls::function_address;
 use crate::memory::GlobalMemory;
@@ -73,10 +73,8 @@ impl PtxVariables {
             module.constants = Some((address, image.len()));
         }
         let allocates = |f: &Function| f.name == "malloc" && f.body.is_none();
-        if source.module.functions.iter().any(allocates) && memory.global().heap_mut().is_none() {
-            let bytes = memory.heap_bytes();
-            let address = place(memory, DEVICE_HEAP, &[], bytes)?;
-            memory.global().adopt_heap(address, bytes);
+        if source.module.functions.iter().any(allocates) {
+            place_heap(memory)?;
         }
         if uses_workspace(&source.module) {
             module.workspace = place(memory, GRID_WORKSPACE, &[], GRID_WORKSPACE_BYTES as u64)?;

@@ -323,7 +323,8 @@ fn convergence(warp: &mut WarpState, at: u32, inst: &ExecInst, register: Converg
 /// Lanes return behind the call that they came from, so that the address in their registers must be that.
 fn check_return(warp: &WarpState, inst: &ExecInst, exec: u32, place: Location) -> Result<(), Trouble> {
     let (low, high) = (warp.regs.row(inst.src[0].row), warp.regs.row(inst.src[0].row + 1));
-    let expected = warp.paths.return_address().map(|pc| u64::from(pc) * INSTRUCTION_BYTES as u64);
+    let counted = |pc: u32| u64::from(pc.wrapping_sub(inst.target.0)) * INSTRUCTION_BYTES as u64;
+    let expected = warp.paths.return_address().map(counted);
     for lane in lanes_of(exec) {
         let address = u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32;
         if expected != Some(address) {
@@ -351,7 +352,7 @@ fn call_through_register<V, S: BlockSink>(
     let mut targets: Vec<(u32, u32)> = Vec::new();
     for lane in lanes_of(exec) {
         let address = u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32;
-        let Some(target) = worker.executable.kernel.entry(address) else {
+        let Some(target) = worker.executable.kernel.entry(address, inst.target) else {
             let place = Location { lane: Some(lane as u8), ..place };
             return Err(Trouble::fault(FaultKind::BadFunction(address), place));
         };

@@ -34,6 +34,17 @@ const KERNEL_NAMES: [(&str, &str); 8] = [
     ("9cutensor", "libcutensor"),
 ];
 
+/// Beginnings of names of functions of the device runtime, which programs that launch kernels from kernels are linked with.
+const DEVICE_RUNTIME: [&str; 3] = ["cuda", "__cuda_", "__cudaCDP"];
+
+/// The closed library that a function of a linked program is of.
+#[must_use]
+pub fn closed_function(name: &str) -> Option<&'static str> {
+    let is_compilers = name.starts_with("__cuda_sm");
+    let is_runtime = !is_compilers && DEVICE_RUNTIME.iter().any(|prefix| name.starts_with(prefix));
+    if is_runtime { Some("libcudadevrt") } else { closed_kernel(name) }
+}
+
 /// The closed library that a kernel is of, by its mangled name.
 #[must_use]
 pub fn closed_kernel(name: &str) -> Option<&'static str> {

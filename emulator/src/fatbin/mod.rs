@@ -15,7 +15,7 @@ mod image;
 mod payload;
 pub mod runtime;
 
-pub use closed::{closed_kernel, closed_library};
+pub use closed::{closed_function, closed_kernel, closed_library};
 use container::containers;
 pub use container::{CONTAINER_MAGIC, entries};
 pub use elf::{FileKind, kind_of};

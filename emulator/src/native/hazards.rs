@@ -7,7 +7,7 @@
 //! writes that may be outstanding, and for the operands of memory instructions the reads. An instruction that reads or
 //! overwrites one that is outstanding is a [`Hazard`].
 
-use super::translate::{DependenceBarrier, translate};
+use super::translate::{DependenceBarrier, Section, translate};
 use sass::cubin::{Cubin, Function};
 use sass::{Control, INSTRUCTION_BYTES, Instruction, Target, Value};
 use std::collections::BTreeMap;
@@ -110,7 +110,7 @@ pub struct Checked {
 #[must_use]
 pub fn check<'a>(cubin: &Cubin<'a>, function: &Function<'a>) -> Checked {
     let branches = cubin.kernel_info(function).map(|info| info.indirect_branches).unwrap_or_default();
-    let code = translate(function, &branches, "");
+    let code = translate(&[Section::of(function, branches)], &[], "");
     // What needs several instructions of ours, behind the code, is left out as well.
     let length = code.length;
     let needs_several = |inst: &&Inst| inst.kind() == Kind::Branch && inst.target.index() >= length;

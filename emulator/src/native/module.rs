@@ -3,26 +3,18 @@
 //! Kernels are looked at when they are asked for: one that is not supported does not keep the others from running.
 
 use super::error::NativeError;
+use super::link::{CodeAddresses, Linked, ModuleCode, link};
 use super::translate::translate;
 use crate::fatbin::{self, Image, ImageKind};
 use crate::lower::hidden_registers;
-use sass::cubin::{Cubin, CubinError, Function, KernelInfo, Place, Referent, Relocation};
-use sass::{INSTRUCTION_BYTES, Target};
+use sass::Target;
+use sass::cubin::{Cubin, CubinError, Function, KernelInfo, Place};
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::OnceLock;
-use trace_format::isa::space::{CODE_STRIDE, CODE_WINDOW_HI};
-use trace_format::isa::{MachineKernel, Op, Param, Pc};
+use trace_format::isa::{MachineKernel, Op, Param};
 use warplab_host::input;
-
-/// Lower word of the first address behind those of a module's functions, which functions of the system get, such as
-/// `vprintf`.
-const SYSTEM_CODE: u32 = 0xFFFF_0000;
-
-fn code_address(low: u32) -> u64 {
-    u64::from(CODE_WINDOW_HI) << 32 | u64::from(low)
-}
 
 /// Eight bytes that get an address when the module is in device memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,6 +89,8 @@ pub struct NativeModule {
     pub variables: Vec<NativeVariable>,
     /// Addresses in variables and constants, and all of bank 4.
     pub patches: Vec<Patch>,
+    /// Functions that any kernel may reach.
+    code: ModuleCode,
 }
 
 impl NativeModule {
@@ -108,7 +102,8 @@ impl NativeModule {
         let refuse = |error| NativeError::Cubin { file: name.to_owned(), error };
         let cubin = Cubin::parse(&image).map_err(refuse)?;
         let data = cubin.data().map_err(refuse)?;
-        let code = CodeAddresses::of(&cubin);
+        let code = ModuleCode::of(&cubin, &data.relocations);
+        let addresses = CodeAddresses::of(&cubin, &code.externals);
         let kernel = |function: &Function<'_>| Kernel { name: function.name.clone(), plan: OnceLock::new() };
         let kernels: Vec<Kernel> = cubin.kernels().map(kernel).collect();
         let variable = |variable: &sass::cubin::Variable<'_>| NativeVariable {
@@ -127,8 +122,9 @@ impl NativeModule {
             constants: data.constants.to_vec(),
             addresses: data.addresses.to_vec(),
             variables: data.variables.iter().map(variable).collect(),
-            patches: data.relocations.iter().map(|relocation| code.patch(relocation)).collect(),
+            patches: data.relocations.iter().map(|relocation| addresses.patch(relocation)).collect(),
             image: Vec::new(),
+            code: code.clone(),
         };
         Ok(NativeModule { image, ..module })
     }
@@ -172,6 +168,12 @@ impl NativeModule {
         &self.name
     }
 
+    /// Whether device code allocates memory.
+    #[must_use]
+    pub fn allocates(&self) -> bool {
+        self.code.externals.iter().any(|name| name == "malloc")
+    }
+
     /// What it was compiled for.
     #[must_use]
     pub fn target(&self) -> Target {
@@ -198,19 +200,24 @@ impl NativeModule {
         Some(
             kernel
                 .plan
-                .get_or_init(|| self.with_kernel(name, |cubin, _, info| Ok(plan(cubin, info))))
+                .get_or_init(|| self.with_kernel(name, |cubin, _, info| Ok(self.plan_of(cubin, info))))
                 .as_ref(),
         )
     }
 
     /// Translates a kernel to a machine kernel; none if there is no such kernel. `stack_bytes` are those of a kernel whose
-    /// stack the compiler does not know.
+    /// stack the compiler does not know, `base` gives the address of each part of the module's data.
     ///
     /// # Errors
     /// It is not supported, or is one of NVIDIA's closed libraries'.
-    pub fn translate(&self, name: &str, stack_bytes: u32) -> Option<Result<MachineKernel, NativeError>> {
+    pub fn translate(
+        &self,
+        name: &str,
+        stack_bytes: u32,
+        base: &dyn Fn(Place) -> u64,
+    ) -> Option<Result<MachineKernel, NativeError>> {
         self.by_name.get(name)?;
-        Some(self.with_kernel(name, |_, function, info| {
+        Some(self.with_kernel(name, |cubin, function, info| {
             if let Some([x, y, z]) = info.cluster.filter(|blocks| *blocks != [1; 3]) {
                 return Err(NativeError::Kernel {
                     file: self.name.clone(),
@@ -218,13 +225,16 @@ impl NativeModule {
                     what: format!("is for clusters of {x} x {y} x {z} blocks, which are not supported"),
                 });
             }
-            Ok(self.machine_kernel(function, info, stack_bytes))
+            let branches = info.indirect_branches.clone();
+            let linked = link(cubin, function, branches, &self.code, base, &self.name)?;
+            Ok(self.machine_kernel(&linked, function, info, stack_bytes))
         }))
     }
 
     /// The machine kernel: the translated instructions and what the cubin says about them.
     fn machine_kernel(
         &self,
+        linked: &Linked,
         function: &Function<'_>,
         info: &KernelInfo<'_>,
         stack_bytes: u32,
@@ -232,7 +242,7 @@ impl NativeModule {
         // The trace holds this name: the same program gives the same trace wherever it lies.
         let file =
             Path::new(&self.name).file_name().map_or(self.name.as_str().into(), OsStr::to_string_lossy);
-        let code = translate(function, &info.indirect_branches, &file);
+        let code = translate(&linked.sections, &linked.externals, &file);
         let params = info.parameters.iter().enumerate().map(|(number, parameter)| Param {
             name: format!("param_{number}"),
             offset: parameter.offset,
@@ -243,8 +253,6 @@ impl NativeModule {
             },
         });
         let calls = code.insts.iter().any(|inst| inst.op == Op::CallInd {});
-        let address = |pc: Pc| pc.0 * INSTRUCTION_BYTES as u32;
-        let entries = code.functions.iter().filter(|_| calls).map(|(pc, _)| (address(*pc), *pc)).collect();
         // The count of the cubin has those that hardware takes for itself.
         let allocated = (info.registers as u16).saturating_sub(hidden_registers(self.target.number()));
         let stack = info.stack_bytes.unwrap_or_else(|| info.frame_bytes.saturating_add(stack_bytes));
@@ -262,7 +270,7 @@ impl NativeModule {
             param_bytes: info.parameter_bytes,
             literals: info.bank2.to_vec(),
             max_threads_per_block: info.required_threads.or(info.max_threads),
-            entries,
+            entries: if calls { code.entries } else { Vec::new() },
             functions: code.functions,
             insts: code.insts,
             lines: code.lines,
@@ -270,6 +278,16 @@ impl NativeModule {
             files: vec![code.listing],
             traps: code.traps,
             ..MachineKernel::default()
+        }
+    }
+
+    fn plan_of(&self, cubin: &Cubin<'_>, info: &KernelInfo<'_>) -> KernelPlan {
+        let addresses = CodeAddresses::of(cubin, &self.code.externals);
+        KernelPlan {
+            parameter_base: info.parameter_base,
+            bank0: info.bank0.to_vec(),
+            bank2: info.bank2.to_vec(),
+            patches: info.relocations.iter().map(|relocation| addresses.patch(relocation)).collect(),
         }
     }
 
@@ -306,42 +324,4 @@ pub fn known_targets() -> String {
 #[must_use]
 pub fn is_known(image: &Image) -> bool {
     image.kind == ImageKind::Cubin && Target::from_number(image.arch).is_some() && !image.is_empty()
-}
-
-fn plan(cubin: &Cubin<'_>, info: &KernelInfo<'_>) -> KernelPlan {
-    let code = CodeAddresses::of(cubin);
-    KernelPlan {
-        parameter_base: info.parameter_base,
-        bank0: info.bank0.to_vec(),
-        bank2: info.bank2.to_vec(),
-        patches: info.relocations.iter().map(|relocation| code.patch(relocation)).collect(),
-    }
-}
-
-/// Addresses of the functions of a module, in the window of code: one after the other, in the order of the file.
-struct CodeAddresses(HashMap<String, u32>);
-
-impl CodeAddresses {
-    fn of(cubin: &Cubin<'_>) -> CodeAddresses {
-        let mut next = CODE_STRIDE;
-        let mut place = |function: &Function<'_>| {
-            let begin = next;
-            next = next.saturating_add(function.len() as u32 * INSTRUCTION_BYTES as u32).min(SYSTEM_CODE);
-            (function.name.clone(), begin)
-        };
-        CodeAddresses(cubin.functions.iter().map(&mut place).collect())
-    }
-
-    fn patch(&self, relocation: &Relocation<'_>) -> Patch {
-        let addend = relocation.addend;
-        let value = match relocation.of {
-            Referent::Data { place, offset } => PatchValue::Data(place, offset.wrapping_add_signed(addend)),
-            Referent::Code { function, offset } => {
-                let low = self.0.get(function).copied().unwrap_or(SYSTEM_CODE);
-                PatchValue::Code(code_address(low).wrapping_add(offset).wrapping_add_signed(addend))
-            }
-            Referent::External(_) => PatchValue::Code(code_address(SYSTEM_CODE)),
-        };
-        Patch { place: relocation.place, offset: relocation.offset, value }
-    }
 }

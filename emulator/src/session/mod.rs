@@ -182,7 +182,7 @@ impl Session {
                 Some(at) => at,
                 None => {
                     let lowered = module
-                        .lower(&spec.kernel, &setup.lowering)
+                        .lower(&spec.kernel, &setup.lowering, &|_| 0)
                         .ok_or_else(|| unknown_kernel(&module, &manifest, spec))?;
                     kernels.push(lowered?);
                     kernels.len() - 1
@@ -194,7 +194,15 @@ impl Session {
             |inst: &Inst| matches!(inst.op, Op::Syscall { call: SysCall::Malloc | SysCall::Free });
         let has_heap = kernels.iter().any(|k| k.kernel.insts.iter().any(allocates));
         let heap_bytes = has_heap.then(|| setup.heap_bytes.unwrap_or(DEFAULT_HEAP_BYTES));
-        let loaded = Loaded::new(&module, &manifest, heap_bytes)?;
+        let mut loaded = Loaded::new(&module, &manifest, heap_bytes)?;
+        if matches!(module, AnyModule::Native(_)) {
+            // The addresses of variables, which are known now, are in the code.
+            for kernel in &mut kernels {
+                if let Some(placed) = loaded.module.kernel(&kernel.kernel.name, &setup.lowering) {
+                    *kernel = Lowered::clone(&*placed?);
+                }
+            }
+        }
         Ok(Session { module, manifest, kernels, heap_bytes, loaded, file: file.to_owned() })
     }
 

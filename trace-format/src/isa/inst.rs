@@ -160,7 +160,8 @@ pub struct Inst {
     pub offset: i32,
     /// Uniform register added to the address of a memory instruction, URZ for none; a pair where addresses have 64 bits.
     pub base: UniformReg,
-    /// Target of a branch or call.
+    /// Target of a branch or call. Where machine code calls or returns through a register: the first instruction of the section
+    /// that its addresses may count from.
     pub target: Pc,
     /// Reconvergence point of a branch (its immediate post-dominator), if it has one before the end of the
     /// function.

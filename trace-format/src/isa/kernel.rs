@@ -157,15 +157,19 @@ impl MachineKernel {
             .map_or(self.name.as_str(), |(_, name)| name.as_str())
     }
 
-    /// First instruction of the function at an address.
+    /// First instruction of the function at an address. Machine code may count it from the beginning of its section, whose
+    /// first instruction is `section`.
     #[must_use]
-    pub fn entry(&self, address: u64) -> Option<Pc> {
-        let low = address as u32;
-        let from_beginning = self.files.first().is_some_and(|file| file.language == Language::MachineCode);
-        let window = if from_beginning { 0 } else { space::CODE_WINDOW_HI };
-        let inside = (address >> 32) as u32 == window;
+    pub fn entry(&self, address: u64, section: Pc) -> Option<Pc> {
+        let (low, window) = (address as u32, (address >> 32) as u32);
+        let is_machine_code = self.files.first().is_some_and(|file| file.language == Language::MachineCode);
+        if is_machine_code && window == 0 {
+            let at = Pc(section.0.checked_add(low / space::CODE_STRIDE)?);
+            let is_there = low.is_multiple_of(space::CODE_STRIDE);
+            return self.entries.iter().map(|(_, pc)| *pc).find(|pc| is_there && *pc == at);
+        }
         let at = self.entries.binary_search_by_key(&low, |(address, _)| *address).ok()?;
-        inside.then(|| self.entries[at].1)
+        (window == space::CODE_WINDOW_HI).then(|| self.entries[at].1)
     }
 
     /// Description of the trap at an instruction, if it stands for code without lowering.

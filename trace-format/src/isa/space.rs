@@ -16,7 +16,8 @@ pub const CODE_WINDOW_HI: u32 = 0xFFFF_0003;
 pub const CONST_WINDOW_HI: u32 = 0xFFFF_0004;
 /// Upper 32 bits of every generic address that falls into constant bank 0, which holds the kernel's parameters.
 pub const PARAM_WINDOW_HI: u32 = 0xFFFF_0005;
-/// Distance between the addresses of a module's functions, and the address of the first.
+/// Distance between the addresses of a module's functions, the address of the first, and the bytes of an instruction of
+/// machine code.
 pub const CODE_STRIDE: u32 = 16;
 
 /// Constant bank that holds launch geometry and kernel parameters.

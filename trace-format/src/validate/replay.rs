@@ -185,7 +185,7 @@ impl Lanes {
 /// The function that a lane calls through a register; no instruction when there is none.
 fn callee(kernel: &MachineKernel, cursor: &WarpCursor, inst: &ExecInst, lane: usize) -> Pc {
     let word = |k: u16| u64::from(cursor.warp().row(inst.src[0].row + k).0[lane]);
-    kernel.entry(word(0) | word(1) << 32).unwrap_or(Pc(u32::MAX))
+    kernel.entry(word(0) | word(1) << 32, inst.target).unwrap_or(Pc(u32::MAX))
 }
 
 fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {

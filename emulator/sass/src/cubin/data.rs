@@ -1,10 +1,11 @@
 //! What a module has besides code: variables, constants, and the places in them that hold addresses.
 //!
 //! Addresses are known once the loader has placed the variables, so that the linker leaves *relocations*: a place, a symbol
-//! and an addend. Two kinds occur in linked cubins (64-bit addresses, `R_CUDA_64` and `R_CUDA_G64`); others are refused.
+//! and an addend. Two kinds occur in the data of linked cubins (64-bit addresses, `R_CUDA_64` and `R_CUDA_G64`); others are
+//! refused. Those of code are in [`super::code`].
 
 use super::error::{CubinError, SectionError};
-use super::file::{File, Section};
+use super::file::{File, Section, Symbol};
 use super::{Cubin, TEXT};
 use goblin::elf::section_header::{SHT_REL, SHT_RELA};
 use goblin::elf::sym::{STT_FUNC, STT_OBJECT};
@@ -209,7 +210,7 @@ pub(super) fn of_kernel<'a>(
     let mut found = Vec::new();
     for (of, target) in relocated(file)? {
         let Some((_, place)) = sections.iter().find(|(name, _)| *name == target.name) else { continue };
-        // Relocations of code and of parameters are not supported: the first one is named.
+        // Relocations of parameters are not supported: the first one is named.
         let all = read(file, of, target, place.unwrap_or(Place::Literals), Some((kernel, place.is_some())))?;
         found.extend(all);
     }
@@ -224,11 +225,52 @@ fn read<'a>(
     place: Place,
     kernel: Option<(&str, bool)>,
 ) -> Result<Vec<Relocation<'a>>, CubinError> {
-    let bytes = file.contents(of)?;
+    let told = kernel.map(|(name, _)| name);
     let patched = file.contents(target)?;
+    let mut found = Vec::new();
+    for entry in entries(file, of, target, told)? {
+        let number = entry.number;
+        let generic = number == R_CUDA_G64;
+        entry.refuse_handles()?;
+        if !generic && number != R_CUDA_64 || kernel.is_some_and(|(_, allowed)| !allowed) {
+            return Err(entry.unsupported());
+        }
+        let at = usize::try_from(entry.offset).unwrap_or(usize::MAX);
+        let Some(stored) = patched.get(at..).and_then(|rest| rest.first_chunk::<ADDRESS_BYTES>()) else {
+            return Err(entry.runs_off());
+        };
+        let addend = entry.addend.unwrap_or(i64::from_le_bytes(*stored));
+        let of = entry.referent(file, generic)?;
+        found.push(Relocation { place, offset: entry.offset, of, addend, generic });
+    }
+    Ok(found)
+}
+
+/// An entry of a section of relocations.
+pub(super) struct Entry<'e, 'a> {
+    /// The section that it changes.
+    target: &'e Section<'a>,
+    /// The kernel that the section is of.
+    told: Option<&'e str>,
+    /// Where it changes it.
+    pub offset: u64,
+    /// Its kind.
+    pub number: u32,
+    symbol: &'e Symbol<'a>,
+    /// What is added to the symbol's address, if it does not stand in the place that is changed.
+    pub addend: Option<i64>,
+}
+
+/// The entries of a section of relocations.
+fn entries<'e, 'a>(
+    file: &'e File<'a>,
+    of: &Section<'a>,
+    target: &'e Section<'a>,
+    told: Option<&'e str>,
+) -> Result<Vec<Entry<'e, 'a>>, CubinError> {
+    let bytes = file.contents(of)?;
     let has_addend = of.kind == SHT_RELA;
     let entry = if has_addend { 24 } else { 16 };
-    let told = kernel.map(|(name, _)| name);
     if bytes.len() % entry != 0 || of.entry != entry as u64 {
         let what = format!(
             "{:#x} bytes in entries of {}, which are no whole number of relocations",
@@ -237,52 +279,79 @@ fn read<'a>(
         );
         return Err(wrong(of.name, 0, told, what).into());
     }
-    let mut found = Vec::new();
-    for (index, entry) in bytes.chunks_exact(entry).enumerate() {
+    let read = |(index, entry): (usize, &[u8])| {
         let word = |at: usize| entry[at..].first_chunk().copied().map_or(0, u64::from_le_bytes);
-        let (offset, info) = (word(0), word(8));
-        let (number, symbol_number) = (info as u32, (info >> 32) as usize);
-        let refuse = |what: String| -> CubinError { wrong(target.name, offset, told, what).into() };
-        let Some(symbol) = file.symbols.get(symbol_number) else {
-            let at = (index * entry.len()) as u64;
-            return Err(
-                wrong(of.name, at, told, format!("symbol number {symbol_number} does not exist")).into()
-            );
-        };
-        let generic = number == R_CUDA_G64;
-        if let Some((_, kind)) = HANDLES.iter().find(|(known, _)| *known == number) {
-            return Err(refuse(format!(
-                "relocation {number:#x}: the code uses the {kind} reference {}, which is not supported; {kind} objects are",
-                symbol.name
-            )));
+        let (info, at) = (word(8), (index * entry.len()) as u64);
+        let number = (info >> 32) as usize;
+        let symbol = file
+            .symbols
+            .get(number)
+            .ok_or_else(|| wrong(of.name, at, told, format!("symbol number {number} does not exist")))?;
+        let addend = has_addend.then(|| word(16).cast_signed());
+        Ok(Entry { target, told, offset: word(0), number: info as u32, symbol, addend })
+    };
+    bytes.chunks_exact(entry).enumerate().map(read).collect()
+}
+
+/// Relocations of the section of code of a function.
+pub(super) fn of_code<'e, 'a>(
+    file: &'e File<'a>,
+    function: &'e str,
+) -> Result<Vec<Entry<'e, 'a>>, CubinError> {
+    let mut found = Vec::new();
+    for (of, target) in relocated(file)? {
+        if target.name.strip_prefix(TEXT) == Some(function) {
+            found.extend(entries(file, of, target, Some(function))?);
         }
-        if !generic && number != R_CUDA_64 || kernel.is_some_and(|(_, allowed)| !allowed) {
-            return Err(refuse(format!(
-                "relocation {number:#x} by the address of {} is not supported",
-                symbol.name
-            )));
-        }
-        let at = usize::try_from(offset).unwrap_or(usize::MAX);
-        let Some(stored) = patched.get(at..).and_then(|rest| rest.first_chunk::<ADDRESS_BYTES>()) else {
-            return Err(refuse(format!(
-                "relocation {number:#x} runs off the section, which has {:#x} bytes",
-                patched.len()
-            )));
-        };
-        let addend = if has_addend { word(16) } else { u64::from_le_bytes(*stored) };
-        let of = match file.sections.get(symbol.section).filter(|_| symbol.section != 0) {
+    }
+    Ok(found)
+}
+
+impl<'a> Entry<'_, 'a> {
+    pub(super) fn refuse(&self, what: String) -> CubinError {
+        wrong(self.target.name, self.offset, self.told, what).into()
+    }
+
+    /// Its kind is not known.
+    pub(super) fn unsupported(&self) -> CubinError {
+        self.refuse(format!(
+            "relocation {:#x} by the address of {} is not supported",
+            self.number, self.symbol.name
+        ))
+    }
+
+    /// What it changes is not there.
+    pub(super) fn runs_off(&self) -> CubinError {
+        self.refuse(format!(
+            "relocation {:#x} runs off the section, which has {:#x} bytes",
+            self.number, self.target.size
+        ))
+    }
+
+    /// Fails if it is by the handle of an object.
+    pub(super) fn refuse_handles(&self) -> Result<(), CubinError> {
+        let Some((_, kind)) = HANDLES.iter().find(|(known, _)| *known == self.number) else { return Ok(()) };
+        Err(self.refuse(format!(
+            "relocation {:#x}: the code uses the {kind} reference {}, which is not supported; {kind} objects are",
+            self.number, self.symbol.name
+        )))
+    }
+
+    /// What its symbol stands for.
+    pub(super) fn referent(&self, file: &File<'a>, generic: bool) -> Result<Referent<'a>, CubinError> {
+        let (symbol, number) = (self.symbol, self.number);
+        Ok(match file.sections.get(symbol.section).filter(|_| symbol.section != 0) {
             None if symbol.kind == STT_FUNC || symbol.kind == 0 => Referent::External(symbol.name),
             None => {
-                return Err(refuse(format!(
-                    "relocation {number:#x} by {}, which is not defined",
-                    symbol.name
-                )));
+                return Err(
+                    self.refuse(format!("relocation {number:#x} by {}, which is not defined", symbol.name))
+                );
             }
             Some(section) => match (section.name.strip_prefix(TEXT), Place::of(section.name)) {
                 (Some(function), _) => Referent::Code { function, offset: symbol.value },
                 // A constant has an address in the generic space; that in its own is not used by compilers.
                 (_, Some(Place::Constants)) if !generic => {
-                    return Err(refuse(format!(
+                    return Err(self.refuse(format!(
                         "relocation {number:#x} by the constant {} is not supported",
                         symbol.name
                     )));
@@ -291,14 +360,12 @@ fn read<'a>(
                     Referent::Data { place, offset: symbol.value }
                 }
                 _ => {
-                    return Err(refuse(format!(
+                    return Err(self.refuse(format!(
                         "relocation {number:#x} by {} in section {} is not supported",
                         symbol.name, section.name
                     )));
                 }
             },
-        };
-        found.push(Relocation { place, offset, of, addend: addend.cast_signed(), generic });
+        })
     }
-    Ok(found)
 }

@@ -94,8 +94,7 @@ impl<'a> Cubin<'a> {
         let literals = if file.named(&own).is_some() { own.as_str() } else { CONSTANT2 };
         info.bank2 = file.contents_of(literals)?;
         let parameters = format!(".nv.constant0.{name}");
-        let sections =
-            [(text.as_str(), None), (parameters.as_str(), None), (literals, Some(Place::Literals))];
+        let sections = [(parameters.as_str(), None), (literals, Some(Place::Literals))];
         info.relocations = data::of_kernel(file, name, &sections)?;
         if let Some(section) = file.named(&format!(".nv.shared.{name}")) {
             info.shared_bytes = shared_bytes(section, name)?;
@@ -107,6 +106,23 @@ impl<'a> Cubin<'a> {
             info.barriers = (section.flags >> shift & mask).min(MOST_BARRIERS.into()) as u8;
         }
         Ok(info)
+    }
+
+    /// Branches through registers of a function that is no kernel.
+    ///
+    /// # Errors
+    /// The attribute is damaged.
+    pub fn indirect_branches(&self, function: &Function<'a>) -> Result<Vec<IndirectBranch>, CubinError> {
+        let section = format!("{INFO}.{}", function.name);
+        let records = Records::new(&section, Some(&function.name), self.file.contents_of(&section)?);
+        let mut found = Vec::new();
+        for record in records.clone() {
+            let record = record?;
+            if record.number == number::INDIRECT_BRANCH_TARGETS {
+                found.extend(branches(&records, &record)?);
+            }
+        }
+        Ok(found)
     }
 }
 

@@ -6,11 +6,13 @@
 //! says is assumed; what is not known and might change a result is refused.
 
 mod attribute;
+mod code;
 mod data;
 mod error;
 mod file;
 mod kernel;
 
+pub use code::{CodeField, CodeRelocation};
 pub use data::{Data, Place, Referent, Relocation, Variable};
 pub use error::{CubinError, SectionError, WordError};
 pub use kernel::{IndirectBranch, KernelInfo, Parameter};
@@ -20,6 +22,7 @@ use attribute::register_counts;
 use error::EM_CUDA;
 use file::{File, Section};
 use goblin::elf::Elf;
+use goblin::elf::sym::STT_FUNC;
 
 /// Version of the ABI from which on the target is in bits 8-15 of the flags.
 const TARGET_IN_SECOND_BYTE: u8 = 8;
@@ -101,6 +104,13 @@ impl<'a> Cubin<'a> {
     #[must_use]
     pub fn function(&self, name: &str) -> Option<&Function<'a>> {
         self.functions.iter().find(|function| function.name == name)
+    }
+
+    /// Functions that the file names and does not have, such as `vprintf`, in the order of its symbols.
+    pub fn undefined_functions(&self) -> impl Iterator<Item = &'a str> {
+        let undefined =
+            self.file.symbols.iter().filter(|symbol| symbol.section == 0 && symbol.kind == STT_FUNC);
+        undefined.map(|symbol| symbol.name)
     }
 
     /// Functions that the host can launch, in the order of the file.

@@ -1,30 +1,18 @@
 //! System calls: calls of functions that a module only declares.
 
-use trace_format::isa::{Op, SysCall};
+use trace_format::isa::Op;
 
 use super::{Builder, Lowered};
 use crate::lower::calls::Abi;
 use crate::lower::vir::{Inst as VInst, VOp, Val};
 use crate::ptx::{FuncId, Inst};
-
-/// Name, offsets of the arguments, bytes of the result.
-const SERVICES: [(&str, SysCall, &[u32], u32); 8] = [
-    ("vprintf", SysCall::Vprintf, &[0, 8], 4),
-    ("malloc", SysCall::Malloc, &[0], 8),
-    ("free", SysCall::Free, &[0], 0),
-    ("__assertfail", SysCall::AssertFail, &[0, 8, 16, 24, 32], 0),
-    // What the device runtime calls (`crate::device_runtime`).
-    ("__warplab_launch", SysCall::Launch, &[0], 4),
-    ("__warplab_transfer", SysCall::Transfer, &[0], 4),
-    ("__warplab_query", SysCall::Query, &[0], 8),
-    ("__warplab_error", SysCall::Error, &[0], 4),
-];
+use crate::services::Service;
 
 impl Builder<'_> {
     /// A call of a declared function.
     pub(crate) fn service(&mut self, inst: &Inst, func: FuncId) -> Lowered {
         let name = &self.module.function(func).name;
-        let Some((_, call, offsets, result)) = SERVICES.iter().find(|s| s.0 == name) else {
+        let Some(service) = Service::named(name) else {
             let what = format!("a call of `{name}`, which the module only declares,");
             return Err(self.unsupported(inst, &what));
         };
@@ -32,16 +20,16 @@ impl Builder<'_> {
         let places: Vec<u32> = abi.params.iter().map(|slot| slot.offset).collect();
         let returned = abi.returns.iter().map(|slot| slot.bytes).sum::<u32>();
         // Compilers that do not use a result may declare the function without one, as LLVM's clients do with `vprintf`.
-        if places != *offsets || (returned != *result && !abi.returns.is_empty()) {
+        if places != service.arguments || (returned != service.result && !abi.returns.is_empty()) {
             let what = format!("a call of `{name}` as declared here");
             return Err(self.unsupported(inst, &what));
         }
         self.pass_arguments(inst, &abi)?;
-        let mut system = VInst::new(VOp::M(Op::Syscall { call: *call }), self.asm.line);
+        let mut system = VInst::new(VOp::M(Op::Syscall { call: service.call }), self.asm.line);
         system.src[0] = self.frame_address(0).into();
         let d = self.asm.put(system, 0).dst;
         if let Some(operand) = inst.dsts().first() {
-            let words: Vec<Val> = d[..(*result / 4) as usize].to_vec();
+            let words: Vec<Val> = d[..(service.result / 4) as usize].to_vec();
             self.set_result(operand, &words);
         }
         Ok(())

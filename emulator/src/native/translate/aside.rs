@@ -37,6 +37,9 @@ pub(super) fn translate(
         "R2P" if word.operands.iter().any(|operand| BYTES.contains(&operand.suffix)) => {
             predicates_of_byte(args).map(Some)
         }
+        "MOV" | "UMOV" if word.operands.iter().any(|operand| matches!(operand.value, Value::Wide(_))) => {
+            wide_move(args).map(Some)
+        }
         "UP2UR" => packed_predicates(args).map(Some),
         "SGXT" | "USGXT" if word.has("W") => wrapped_extension(args).map(Some),
         "PLOP3" if word.operands.iter().any(|operand| operand.suffix == "SIGN") => signs(args).map(Some),
@@ -195,6 +198,17 @@ fn wide_literal(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusa
     let [low, high] = [args.temporary(0), args.temporary(1)];
     let upper = std::mem::replace(&mut convert.src[0], Src::reg(low));
     Ok(Aside::of([moved(Src::RZ, low), moved(upper, high), convert]))
+}
+
+/// A literal of 64 bits in a pair.
+fn wide_move(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("64");
+    let mut low = Inst::new(Op::Mov {});
+    args.dst(&mut low)?;
+    let Value::Wide(literal) = args.take()?.value else { return Err("its source is no literal".into()) };
+    let mut high = Inst { dst: low.dst.nth(1), udst: low.udst.nth(1), ..low };
+    (low.src[0], high.src[0]) = (Src::imm(literal as u32), Src::imm((literal >> 32) as u32));
+    Ok(Aside::of([low, high]))
 }
 
 /// A number in single precision as a half, in both halves of the result: the sum of it and a negative zero. ptxas uses it

@@ -1,5 +1,6 @@
 //! The decoded code of a function, in which targets are found.
 
+use super::Layout;
 use sass::cubin::IndirectBranch;
 use sass::{INSTRUCTION_BYTES, Instruction, RZ};
 use trace_format::isa::{Inst, Lut, MemWidth, Op, Operand, Pc, Pred, PredSrc, Reg, Src};
@@ -7,11 +8,13 @@ use trace_format::isa::{Inst, Lut, MemWidth, Op, Operand, Pc, Pred, PredSrc, Reg
 /// Why an instruction has no translation.
 pub(super) type Refusal = String;
 
-/// The decoded words of a function.
+/// The decoded words of a section.
 pub(super) struct Code<'a> {
     pub(super) words: &'a [Result<Instruction, String>],
-    /// Where the functions that it calls begin.
-    pub(super) entries: Vec<Pc>,
+    /// Where it begins in the translation.
+    pub(super) base: Pc,
+    /// Where the other functions begin.
+    pub(super) layout: &'a Layout,
     /// Branches through registers, with their targets.
     pub(super) branches: &'a [IndirectBranch],
 }
@@ -132,13 +135,28 @@ impl Aside {
 }
 
 impl Code<'_> {
-    /// The place of an address.
+    /// The place of an address in the section.
     pub(super) fn place(&self, address: u64) -> Result<Pc, Refusal> {
         let at = address / INSTRUCTION_BYTES as u64;
         if address.is_multiple_of(INSTRUCTION_BYTES as u64) && at < self.words.len() as u64 {
-            Ok(Pc(at as u32))
+            Ok(Pc(self.base.0 + at as u32))
         } else {
             Err(format!("{address:#x} lies outside the function"))
         }
+    }
+
+    /// The function at an address that counts from the beginning of the translation, as the linker puts it into calls.
+    pub(super) fn function(&self, address: u64) -> Result<Pc, Refusal> {
+        let at = Pc((address / INSTRUCTION_BYTES as u64) as u32);
+        if address != 0 && address.is_multiple_of(INSTRUCTION_BYTES as u64) && self.is_function(at) {
+            Ok(at)
+        } else {
+            Err("the function that it calls is not known".into())
+        }
+    }
+
+    /// Whether a function that may be called begins at a place.
+    pub(super) fn is_function(&self, at: Pc) -> bool {
+        self.layout.entries.contains(&at)
     }
 }

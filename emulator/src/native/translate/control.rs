@@ -2,7 +2,7 @@
 
 use super::args::{Args, EVERY_LANE};
 use super::code::{Code, Refusal, constant};
-use sass::{Instruction, Operand as Theirs, PT, Value};
+use sass::{INSTRUCTION_BYTES, Instruction, Operand as Theirs, PT, Value};
 use trace_format::isa::{BarMode, Clear, Convergence, Inst, Op, Pc, Pred, Reg, Scope, SpecialReg, Src};
 
 /// Translates an instruction of this file; none if it is another.
@@ -23,24 +23,42 @@ pub(super) fn translate(
         "BRA" => branch(code, args)?,
         "EXIT" => predicated(Op::Exit {}, args),
         "CALL" => {
-            if !args.has("REL") || !args.has("NOINC") {
-                return Err("only calls of functions of the same cubin are known".into());
+            if !args.has("NOINC") {
+                return Err("only calls without a stack of return addresses are known".into());
             }
+            let is_absolute = is_absolute(args)?;
             if let Some(Theirs { value: Value::Register(_), .. }) = args.peek() {
-                return through_register(Op::CallInd {}, code, args).map(Some);
+                return through_register(Op::CallInd {}, is_absolute, code, args).map(Some);
+            }
+            if is_absolute {
+                let mut inst = Inst::new(Op::Call {});
+                inst.target = match args.take()?.value {
+                    Value::Integer(address) => code.function(address as u64)?,
+                    _ => return Err("its target is no address".into()),
+                };
+                return Ok(Some(inst));
             }
             // Within a function it is a jump: no return address is set, and nothing returns.
             let at = target(code, args)?;
-            let calls = code.entries.contains(&at);
+            let calls = code.is_function(at);
             let mut inst = Inst::new(if calls { Op::Call {} } else { Op::Bra {} });
             inst.target = at;
             inst
         }
         "RET" => {
-            if !args.has("REL") || !args.has("NODEC") {
+            if !args.has("NODEC") {
                 return Err("only returns to the address in a register are known".into());
             }
-            through_register(Op::RetTo {}, code, args)?
+            let is_absolute = is_absolute(args)?;
+            through_register(Op::RetTo {}, is_absolute, code, args)?
+        }
+        // Absolute addresses of places of the code count from the beginning of the translation.
+        "LEPC" => {
+            let mut inst = Inst::new(Op::MovPair {});
+            args.dst(&mut inst)?;
+            let own = code.place(word.address)?;
+            let of = if args.rest().is_empty() { own } else { target(code, args)? };
+            inst.srcs([Src::imm(of.0 * INSTRUCTION_BYTES as u32)])
         }
         "BSSY" => {
             args.has("RECONVERGENT");
@@ -123,13 +141,30 @@ fn target(code: &Code<'_>, args: &mut Args<'_>) -> Result<Pc, Refusal> {
     }
 }
 
-/// A call or a return to the address in a register pair, which counts from the beginning.
-fn through_register(op: Op, code: &Code<'_>, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+/// Whether the address of a call or a return is absolute, and does not count from the beginning of the section.
+fn is_absolute(args: &mut Args<'_>) -> Result<bool, Refusal> {
+    let kinds = [("ABS", true), ("REL", false)];
+    args.pick(&kinds).ok_or_else(|| "what its address counts from is not known".into())
+}
+
+/// A call or a return to the address in a register pair.
+fn through_register(
+    op: Op,
+    is_absolute: bool,
+    code: &Code<'_>,
+    args: &mut Args<'_>,
+) -> Result<Inst, Refusal> {
     let mut inst = Inst::new(op);
     args.srcs::<1>(&mut inst)?;
-    match target(code, args)? {
-        Pc(0) => Ok(inst),
-        _ => Err("the address is not relative to the beginning".into()),
+    if is_absolute {
+        let added = if args.rest().is_empty() { 0 } else { args.integer()? };
+        return if added == 0 { Ok(inst) } else { Err("an offset is not known of it".into()) };
+    }
+    inst.target = target(code, args)?;
+    if inst.target == code.base {
+        Ok(inst)
+    } else {
+        Err("the address is not relative to the beginning".into())
     }
 }
 

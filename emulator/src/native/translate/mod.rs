@@ -14,18 +14,19 @@ mod control;
 mod float;
 mod half;
 mod memory;
+mod section;
 
 pub(super) use bits::DependenceBarrier;
+pub use section::{External, Section};
 
 use args::Args;
 use code::{Aside, Code, Place, Refusal};
-use sass::cubin::{Function, IndirectBranch};
 use sass::{INSTRUCTION_BYTES, Instruction, PT};
 use trace_format::isa::{
     ControlBits, Inst, Language, Op, Pc, Position, Pred, PredSrc, SourceFile, SourceLine,
 };
 
-/// The code of a function in our ISA.
+/// Code in our ISA.
 #[derive(Clone, Debug)]
 pub struct Translated {
     /// Instructions, in the places of those that they were translated from; padding at the end is left out.
@@ -38,8 +39,10 @@ pub struct Translated {
     pub listing: SourceFile,
     /// How many of the instructions are in the places of theirs; those behind belong to instructions that need several.
     pub length: usize,
-    /// Functions within the code behind its beginning, ascending: where each begins, and its name.
+    /// Functions behind the beginning of the code, ascending: where each begins, and its name.
     pub functions: Vec<(Pc, String)>,
+    /// Lower words of the addresses of these functions, ascending, and where each begins.
+    pub entries: Vec<(u32, Pc)>,
     /// Traps in place of code without a translation, with its description; ascending.
     pub traps: Vec<(Pc, String)>,
     /// 32-bit registers that the instructions name (the highest + 1).
@@ -50,78 +53,149 @@ pub struct Translated {
     pub saved_bytes: u32,
 }
 
-/// Translates the code of a function, which has these branches through registers. `file` is the name of the listing that
-/// instructions are said to come from.
+/// Translates sections of code, of which the first is a kernel's, and functions that are not in the file and that these call.
+/// `file` is the name of the listing that instructions are said to come from.
 #[must_use]
-pub fn translate(function: &Function<'_>, branches: &[IndirectBranch], file: &str) -> Translated {
-    let words = function.instructions();
-    let decoded: Vec<Result<Instruction, String>> =
-        words.map(|word| word.map_err(|e| e.to_string())).collect();
-    let is_padding = |word: &Result<Instruction, String>| matches!(word, Ok(word) if word.mnemonic == "NOP");
-    let length = decoded.iter().rposition(|word| !is_padding(word)).map_or(0, |last| last + 1);
-    let place = |address: u64| Pc((address / INSTRUCTION_BYTES as u64) as u32);
-    let entries = function.parts.iter().map(|(start, _)| place(*start)).collect();
-    let parts = function.parts.iter().map(|(start, name)| (place(*start), name.clone()));
-    let code = Code { words: &decoded[..length], entries, branches };
+pub fn translate(sections: &[Section], externals: &[External], file: &str) -> Translated {
+    let length = sections.iter().map(|section| section.words.len()).sum();
     let mut out = Translated {
         listing: SourceFile { language: Language::MachineCode, name: file.to_owned(), lines: Vec::new() },
         insts: Vec::with_capacity(length),
         lines: Vec::with_capacity(length),
         control: Vec::with_capacity(length),
         length,
-        functions: parts.filter(|(pc, _)| (1..length).contains(&pc.index())).collect(),
+        functions: Vec::new(),
+        entries: Vec::new(),
         traps: Vec::new(),
         registers: 0,
         uniform_registers: 0,
         saved_bytes: 0,
     };
-    let mut asides: Vec<(u32, &Instruction, Aside)> = Vec::new();
-    for (at, word) in code.words.iter().enumerate() {
-        let line = at as u32 + 1;
-        let place = match word {
-            Ok(word) => {
-                let text = word.to_string();
-                let place = instruction(&code, at, word)
-                    .and_then(checked)
-                    .map_err(|why| format!("`{text}` at {:#x} ({why})", word.address));
-                out.listing.lines.push((line, text));
-                place.map(|place| (word, place))
-            }
-            Err(why) => Err(why.clone()),
-        };
-        match place {
-            Ok((word, Place::Here(inst))) => out.push(inst, line, Some(bits::of(word, &inst))),
-            Ok((word, Place::Aside(aside))) => {
-                asides.push((at as u32, word, aside));
-                let branch = Inst::new(Op::Bra {});
-                out.push(branch, line, Some(bits::of_branch(word, &branch)));
-            }
-            Err(why) => out.trap(at, why, line),
-        }
+    let layout = Layout::of(sections, externals);
+    let mut asides: Vec<(usize, &Instruction, Aside)> = Vec::new();
+    for (section, &base) in sections.iter().zip(&layout.sections) {
+        out.section(section, base, &layout, &mut asides);
+    }
+    for (external, &base) in externals.iter().zip(&layout.externals) {
+        out.external(external, base);
     }
     let used = out.registers;
     for (at, word, mut aside) in asides {
+        let line = at as u32 + 1;
         out.saved_bytes = out.saved_bytes.max(aside.place_temporaries(used));
         let begin = out.insts.len();
-        out.insts[at as usize].target = Pc(begin as u32);
+        out.insts[at].target = Pc(begin as u32);
         for (from, to) in aside.local {
             aside.insts[from].target = Pc((begin + to) as u32);
         }
         let parts = bits::of_parts(word, &aside.insts);
         for (inst, bits) in aside.insts.into_iter().zip(parts) {
-            out.push(inst, at + 1, Some(bits));
+            out.push(inst, line, Some(bits));
         }
         if aside.returns {
             let mut back = Inst::new(Op::Bra {});
-            back.target = Pc(at + 1);
-            out.push(back, at + 1, Some(bits::of_part()));
+            back.target = Pc(line);
+            out.push(back, line, Some(bits::of_part()));
         }
     }
     out.traps.sort_by_key(|(pc, _)| *pc);
+    out.entries.sort_unstable();
     out
 }
 
+/// Where sections and functions that are not in the file begin in the translation.
+pub(super) struct Layout {
+    pub(super) sections: Vec<Pc>,
+    pub(super) externals: Vec<Pc>,
+    /// Where functions begin that may be called.
+    entries: Vec<Pc>,
+}
+
+impl Layout {
+    pub(super) fn of(sections: &[Section], externals: &[External]) -> Layout {
+        let mut next = 0;
+        let mut place = |length: usize| {
+            let begin = next;
+            next += length as u32;
+            Pc(begin)
+        };
+        let bases: Vec<Pc> = sections.iter().map(|section| place(section.words.len())).collect();
+        let of_external = |external: &External| place(external.code().map_or(1, |insts| insts.len()));
+        let externals: Vec<Pc> = externals.iter().map(of_external).collect();
+        let inside = sections.iter().zip(&bases).flat_map(|(section, base)| {
+            section.parts.iter().map(|(start, _)| Pc(base.0 + (start / INSTRUCTION_BYTES as u64) as u32))
+        });
+        let entries = inside.chain(bases.iter().skip(1).copied()).chain(externals.iter().copied()).collect();
+        Layout { sections: bases, externals, entries }
+    }
+}
+
 impl Translated {
+    /// Adds the instructions of a section; those that stand aside are left for later.
+    fn section<'a>(
+        &mut self,
+        section: &'a Section,
+        base: Pc,
+        layout: &Layout,
+        asides: &mut Vec<(usize, &'a Instruction, Aside)>,
+    ) {
+        if base.0 > 0 {
+            self.function(base, section.name.clone(), section.address);
+        }
+        for (start, name) in &section.parts {
+            let inside = (start / INSTRUCTION_BYTES as u64) as u32;
+            if (1..section.words.len() as u32).contains(&inside) {
+                self.function(Pc(base.0 + inside), name.clone(), section.address.wrapping_add(*start as u32));
+            }
+        }
+        let code = Code { words: &section.words, base, layout, branches: &section.branches };
+        for (inside, word) in section.words.iter().enumerate() {
+            let at = base.index() + inside;
+            let line = at as u32 + 1;
+            let place = match word {
+                Ok(word) => {
+                    let text = word.to_string();
+                    let place = instruction(&code, inside, word)
+                        .and_then(checked)
+                        .map_err(|why| format!("`{text}` at {:#x} ({why})", word.address));
+                    self.listing.lines.push((line, text));
+                    place.map(|place| (word, place))
+                }
+                Err(why) => Err(why.clone()),
+            };
+            match place {
+                Ok((word, Place::Here(inst))) => self.push(inst, line, Some(bits::of(word, &inst))),
+                Ok((word, Place::Aside(aside))) => {
+                    asides.push((at, word, aside));
+                    let branch = Inst::new(Op::Bra {});
+                    self.push(branch, line, Some(bits::of_branch(word, &branch)));
+                }
+                Err(why) => self.trap(at, why, line),
+            }
+        }
+    }
+
+    /// Adds the instructions of a function that is not in the file.
+    fn external(&mut self, external: &External, base: Pc) {
+        self.function(base, external.name.clone(), external.address);
+        let line = base.0 + 1;
+        self.listing.lines.push((line, external.name.clone()));
+        match external.code() {
+            Ok(insts) => {
+                self.saved_bytes = self.saved_bytes.max(external.saved_bytes());
+                for inst in insts {
+                    self.push(inst, line, Some(bits::of_part()));
+                }
+            }
+            Err(why) => self.trap(base.index(), why, line),
+        }
+    }
+
+    fn function(&mut self, at: Pc, name: String, address: u32) {
+        self.functions.push((at, name));
+        self.entries.push((address, at));
+    }
+
     fn push(&mut self, inst: Inst, line: u32, control: Option<ControlBits>) {
         let registers = inst.dst_regs().chain(inst.src_regs()).map(|reg| u16::from(reg.0) + 1);
         self.registers = registers.fold(self.registers, u16::max);

@@ -909,12 +909,15 @@ CORRECTIONS = [
     # relative to the next instruction, or absolute
     ({"950"}, r"^  mod const: (REL|ABS)$", "  mod 85: 0=REL 1=ABS"),
     ({"950"}, r"^  op (target|#) #=(\S+)( by:85 .*)?$", r"  op target #=\2 when:85=0\n  op # #=\2 when:85=1"),
+    # literals have the type of the operation, where it has one
+    ({"431"}, r"^  op f16 (#=\S+)( when:.*)?$", r"  op f16 \1 when:85=0\n  op bf16 \1 when:85=1", "BF16_V2"),
 ]
 
 
-def corrected(opcode, line):
-    for opcodes, pattern, replacement in CORRECTIONS:
-        if (opcodes is None or opcode in opcodes) and re.search(pattern, line.rstrip("\n")):
+def corrected(opcode, line, row):
+    for opcodes, pattern, replacement, *needs in CORRECTIONS:
+        applies = (opcodes is None or opcode in opcodes) and all(any(n in other for other in row) for n in needs)
+        if applies and re.search(pattern, line.rstrip("\n")):
             return None if replacement is None else re.sub(pattern, replacement, line.rstrip("\n")) + "\n"
     return line
 
@@ -924,7 +927,7 @@ def merge(output, paths):
     joined = collections.defaultdict(list)
     for path in paths:
         for key, lines, targets in read_rows(path):
-            lines = [line for line in (corrected(key[0], line) for line in lines) if line is not None]
+            lines = [line for line in (corrected(key[0], line, lines) for line in lines) if line is not None]
             lines = tuple("".join(lines).splitlines(keepends=True))
             joined[(key, lines)] += targets
     write(output, joined)
@@ -945,7 +948,7 @@ def add(output, paths):
     by_target = {}
     for path in paths:
         for key, lines, targets in read_rows(path):
-            lines = [line for line in (corrected(key[0], line) for line in lines) if line is not None]
+            lines = [line for line in (corrected(key[0], line, lines) for line in lines) if line is not None]
             for target in targets:
                 by_target[key[0], target] = (key, tuple("".join(lines).splitlines(keepends=True)))
     for key, lines, targets in read_rows(output):

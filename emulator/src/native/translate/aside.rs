@@ -4,17 +4,21 @@
 use super::args::{Args, EVERY_LANE};
 use super::arithmetic;
 use super::code::{Aside, Code, Place, Refusal, constant, moved};
+use super::control;
 use super::float;
+use super::half::{self, UPPER_NEGATED};
 use super::memory::{self, WIDTHS};
 use sass::{INSTRUCTION_BYTES, Instruction, Operand as Theirs, PT, Value};
 use trace_format::isa::{
-    BoolOp, Extended, FloatTy, High, ICmp, Inst, Lut, Max, MemOrder, MemWidth, Op, Operand, PackRnd, Pred,
-    PredSrc, PrmtMode, ReadOnly, Reg, Relu, SatFinite, Scale, Sign, Src, UniformReg, VoteMode, Wide, Wrap,
+    BarMode, BoolOp, Extended, FloatTy, Halves, High, ICmp, Inst, Lut, Max, MemOrder, MemWidth, Op, Operand,
+    PackRnd, Pred, PredSrc, PrmtMode, ReadOnly, Reg, Relu, SatFinite, Scale, Sign, Src, UniformReg, VoteMode,
+    Wide, Wrap,
 };
 
 /// Translates an instruction of this file; none if it is another.
 pub(super) fn translate(
     code: &Code<'_>,
+    at: usize,
     word: &Instruction,
     args: &mut Args<'_>,
 ) -> Result<Option<Place>, Refusal> {
@@ -25,6 +29,24 @@ pub(super) fn translate(
         "IMAD" if word.has("HI") && (word.has("X") || answers_second(word)) => {
             high_with_carry(args).map(Some)
         }
+        "HADD2" | "HMUL2" | "HFMA2"
+            if word.operands.iter().any(|operand| operand.suffix == UPPER_NEGATED) =>
+        {
+            upper_negated(word, args).map(Some)
+        }
+        "IMAD" | "UIMAD" if word.has("WIDE") && has_changed_addend(word) => {
+            changed_addend(word, args).map(Some)
+        }
+        "HSET2" | "HSETP2"
+            if word.operands.iter().any(|operand| matches!(operand.suffix, "H0_H0" | "H1_H1")) =>
+        {
+            compared_halves(word, args).map(Some)
+        }
+        "LEA" | "ULEA" if subtracts(word) => shifted_and_subtracted(args).map(Some),
+        "BAR" if word.has("RED") && control::taker(code, at).is_none() => {
+            kept_result(code, at, args).map(Some)
+        }
+        "B2R" if word.has("RESULT") && !control::is_result(code, at) => taken_result(args).map(Some),
         "HADD2" if word.operands.iter().any(|operand| operand.suffix == "F32") => {
             converted_half(args).map(Some)
         }
@@ -42,7 +64,9 @@ pub(super) fn translate(
         }
         "UP2UR" => packed_predicates(args).map(Some),
         "SGXT" | "USGXT" if word.has("W") => wrapped_extension(args).map(Some),
-        "PLOP3" if word.operands.iter().any(|operand| operand.suffix == "SIGN") => signs(args).map(Some),
+        "PLOP3" | "UPLOP3" if word.operands.iter().any(|operand| operand.suffix == "SIGN") => {
+            signs(code, args).map(Some)
+        }
         "LDGSTS" => copy(word, args).map(Some),
         "ATOM" if answers(word).is_some() => answered_atomic(word, args).map(Some),
         "LD" | "ST" if memory::is_narrow(word) => narrow(word, args).map(Some),
@@ -211,6 +235,185 @@ fn wide_move(args: &mut Args<'_>) -> Result<Place, Refusal> {
     Ok(Aside::of([low, high]))
 }
 
+/// Arithmetic on halves with sources whose upper half changes its sign.
+fn upper_negated(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let Some(mut whole) = half::translate(word, args)? else {
+        return Err("it is no arithmetic on halves".into());
+    };
+    // The result is the first operand; halves have no pairs of literals beside a register of this kind.
+    let mut insts = Vec::new();
+    for (place, operand) in word.operands.iter().skip(1).take(3).enumerate() {
+        if operand.suffix != UPPER_NEGATED {
+            continue;
+        }
+        let Some(source) = whole.src.get_mut(place) else { return Err("its sources are not known".into()) };
+        if source.abs || source.neg {
+            return Err("a sign beside that of the upper half is not known of it".into());
+        }
+        let mut changed = Inst::new(Op::Lop3 { lut: Lut(0x3C) }).srcs([*source, Src::imm(1 << 31), Src::RZ]);
+        changed.dst = args.temporary(place as u8);
+        *source = Src::reg(changed.dst);
+        insts.push(changed);
+    }
+    insts.push(whole);
+    Ok(Aside::of(insts))
+}
+
+/// A comparison with one half of a source, which is put into both places.
+fn compared_halves(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let (mut compare, halves) = half::compared(word, args)?;
+    let mut insts = Vec::new();
+    for (place, half) in halves.into_iter().enumerate() {
+        let selector = match half {
+            Halves::Both => continue,
+            Halves::Low => 0x1010,
+            Halves::High => 0x3232,
+        };
+        let source = Src { neg: false, abs: false, ..compare.src[place] };
+        let op = Op::Prmt { mode: PrmtMode::Index };
+        let mut both = Inst::new(op).srcs([source, Src::imm(selector), Src::RZ]);
+        both.dst = args.temporary(place as u8);
+        compare.src[place].operand = Operand::Reg(both.dst);
+        insts.push(both);
+    }
+    insts.push(compare);
+    Ok(Aside::of(insts))
+}
+
+/// Whether a shifted term is subtracted, and the carry of that is wanted.
+fn subtracts(word: &Instruction) -> bool {
+    let carries = |operand: &Theirs| match operand.value {
+        Value::Predicate(number) | Value::UniformPredicate(number) => number != PT,
+        _ => false,
+    };
+    let lower = !word.has("HI") && !word.has("X");
+    // The carry is behind the result, the term behind the carry.
+    lower
+        && word.operands.get(1).is_some_and(carries)
+        && word.operands.get(2).is_some_and(|operand| operand.negate)
+}
+
+/// The difference of a term and a shifted one, with the carry of a subtraction.
+fn shifted_and_subtracted(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let mut sum = Inst::new(Op::Iadd3Carries { x: Extended(false) });
+    args.dst(&mut sum)?;
+    args.pred_dsts(&mut sum);
+    let [term, other] = [args.src()?, args.src()?];
+    let shift = Src::imm(args.integer()? as u32);
+    let op = Op::ShfL { wide: Wide(false), wrap: Wrap(false), high: High(false) };
+    let mut shifted = Inst::new(op).srcs([Src { neg: false, ..term }, shift, Src::RZ]);
+    // A uniform instruction reads uniform registers: the result's, unless the other term is there.
+    let uniform = sum.pdst.iter().any(|pred| pred.is_uniform());
+    let place = if uniform {
+        let result = Src::uniform(sum.udst);
+        if sum.udst.is_zero() || other.operand == result.operand {
+            return Err("the shifted term has no place".into());
+        }
+        shifted.udst = sum.udst;
+        result
+    } else {
+        shifted.dst = args.temporary(0);
+        Src::reg(shifted.dst)
+    };
+    sum.psrc[..2].fill(PredSrc::FALSE);
+    sum = sum.srcs([Src { neg: true, ..place }, other, Src::RZ]);
+    Ok(Aside::of([shifted, sum]))
+}
+
+/// Whether the addend of a product of 64 bits is negated or complemented.
+fn has_changed_addend(word: &Instruction) -> bool {
+    let addend =
+        |operand: &&Theirs| !matches!(operand.value, Value::Predicate(_) | Value::UniformPredicate(_));
+    word.operands.iter().rfind(addend).is_some_and(|operand| operand.negate || operand.complement)
+}
+
+/// A product of 64 bits and an addend whose complement is added: with one more where it is negated, and with the carry otherwise.
+fn changed_addend(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let (x, sign) = (args.has("X"), arithmetic::sign(args));
+    args.has("WIDE");
+    let mut sum = Inst::new(Op::ImadWideCarry { sign, x: Extended(true) });
+    args.dst(&mut sum)?;
+    sum.pdst[0] = args.pred_dst().unwrap_or(Pred::PT);
+    args.srcs::<3>(&mut sum)?;
+    sum.psrc[0] = if x { args.pred_src() } else { PredSrc::TRUE };
+    let pair = [0, 1].map(|number| match sum.src[2].operand {
+        Operand::Reg(reg) => Ok(Src::reg(reg.nth(number))),
+        Operand::Uniform(reg) => Ok(Src::uniform(reg.nth(number))),
+        _ => Err("an addend of this kind cannot be negated here"),
+    });
+    let [low, high] = [pair[0].clone()?, pair[1].clone()?];
+    // A uniform instruction reads uniform registers: the result's, which nothing else may read.
+    let uniform = !sum.udst.is_zero();
+    let reads_result =
+        |src: &Src| matches!(src.operand, Operand::Uniform(reg) if reg.0 | 1 == sum.udst.0 | 1);
+    if uniform && sum.src[..2].iter().any(reads_result) {
+        return Err(format!("the changed addend of `{word}` has no place"));
+    }
+    let mut insts = Vec::new();
+    for (number, source) in [low, high].into_iter().enumerate() {
+        let mut complement = Inst::new(Op::Lop3 { lut: Lut(0x0F) }).srcs([source, Src::RZ, Src::RZ]);
+        if uniform {
+            complement.udst = sum.udst.nth(number as u8);
+        } else {
+            complement.dst = args.temporary(number as u8);
+        }
+        insts.push(complement);
+    }
+    sum.src[2] = if uniform { Src::uniform(sum.udst) } else { Src::reg(args.temporary(0)) };
+    insts.push(sum);
+    Ok(Aside::of(insts))
+}
+
+/// Where in local memory the result of a barrier is kept that is taken elsewhere: behind what asides and functions of the system
+/// keep there.
+const BARRIER_RESULT: i32 = 40;
+
+/// A reduction at a barrier whose result is kept until an instruction takes it.
+fn kept_result(code: &Code<'_>, at: usize, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let (borrowed, result) = (Borrowed(args.temporary(0)), args.temporary(1));
+    let mut barrier = control::bar(code, at, args)?;
+    let mut insts = vec![borrowed.keep()];
+    if (barrier.op == Op::Bar { mode: BarMode::RedPopc }) {
+        barrier.dst = result;
+        insts.push(barrier);
+    } else {
+        barrier.pdst[0] = Pred(0);
+        let mut chosen = Inst::new(Op::Sel {}).srcs([Src::imm(1), Src::RZ]);
+        (chosen.dst, chosen.psrc[0]) = (result, PredSrc { pred: Pred(0), not: false });
+        insts.extend([barrier, chosen, borrowed.put_back()]);
+    }
+    let store = Inst::new(Op::Stl { width: MemWidth::B32 }).srcs([Src::RZ, Src::reg(result)]);
+    insts.push(Inst { offset: BARRIER_RESULT, ..store });
+    Ok(Place::Aside(Aside { local_bytes: BARRIER_RESULT as u32 + 4, ..Aside::returning(insts) }))
+}
+
+/// Takes the result of a barrier that is kept.
+fn taken_result(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("RESULT");
+    let kept = args.temporary(0);
+    let load = Inst {
+        dst: kept,
+        offset: BARRIER_RESULT,
+        ..Inst::new(Op::Ldl { width: MemWidth::B32 }).srcs([Src::RZ])
+    };
+    let mut insts = vec![load];
+    while let Some(operand) = args.peek() {
+        args.skip(1);
+        match operand.value {
+            Value::Register(sass::RZ) => {}
+            Value::Register(number) => insts.push(moved(Src::reg(kept), Reg(number))),
+            Value::Predicate(number) => {
+                let op = Op::Isetp { cmp: ICmp::Ne, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
+                let mut compare = Inst::new(op).srcs([Src::reg(kept), Src::RZ]);
+                (compare.pdst[0], compare.psrc[0]) = (Pred(number), PredSrc::TRUE);
+                insts.push(compare);
+            }
+            _ => return Err("the place of its result is not known".into()),
+        }
+    }
+    Ok(Place::Aside(Aside { local_bytes: BARRIER_RESULT as u32 + 4, ..Aside::returning(insts) }))
+}
+
 /// A number in single precision as a half, in both halves of the result: the sum of it and a negative zero. ptxas uses it
 /// where it rounds towards zero.
 fn converted_half(args: &mut Args<'_>) -> Result<Place, Refusal> {
@@ -277,7 +480,7 @@ fn and(source: Src, mask: u32, to: Reg) -> Inst {
 }
 
 /// Functions of the signs of three registers: the function of the registers themselves has the sign that is wanted.
-fn signs(args: &mut Args<'_>) -> Result<Place, Refusal> {
+fn signs(code: &Code<'_>, args: &mut Args<'_>) -> Result<Place, Refusal> {
     args.has("LUT");
     let mut results = Inst::new(Op::Nop {});
     args.pred_dsts(&mut results);
@@ -295,11 +498,16 @@ fn signs(args: &mut Args<'_>) -> Result<Place, Refusal> {
         if pred == Pred::PT {
             continue;
         }
-        let word = args.temporary(at as u8);
         let mut combined = Inst::new(Op::Lop3 { lut }).srcs(sources);
-        combined.dst = word;
+        let word = if pred.is_uniform() {
+            combined.udst = code.layout.free_uniform.ok_or("all uniform registers are in use")?;
+            Src::uniform(combined.udst)
+        } else {
+            combined.dst = args.temporary(at as u8);
+            Src::reg(combined.dst)
+        };
         let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::S32, bop: BoolOp::And, ex: Extended(false) };
-        let mut sign = Inst::new(op).srcs([Src::reg(word), Src::RZ]);
+        let mut sign = Inst::new(op).srcs([word, Src::RZ]);
         sign.pdst[0] = pred;
         sign.psrc[0] = PredSrc::TRUE;
         insts.extend([combined, sign]);

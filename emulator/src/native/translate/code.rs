@@ -51,6 +51,8 @@ pub(super) struct Aside {
     pub(super) returns: bool,
     /// The first of the registers that stand for temporary ones.
     pub(super) temporaries: u8,
+    /// Bytes at the beginning of local memory that they use.
+    pub(super) local_bytes: u32,
 }
 
 /// How many registers an aside may have that hold values only within it.
@@ -59,7 +61,12 @@ pub(super) const TEMPORARIES: u8 = 8;
 impl Aside {
     /// Instructions after which the code goes on.
     pub(super) fn of(insts: impl IntoIterator<Item = Inst>) -> Place {
-        Place::Aside(Aside { insts: insts.into_iter().collect(), returns: true, ..Aside::default() })
+        Place::Aside(Aside::returning(insts))
+    }
+
+    /// The same, not yet in a place.
+    pub(super) fn returning(insts: impl IntoIterator<Item = Inst>) -> Aside {
+        Aside { insts: insts.into_iter().collect(), returns: true, ..Aside::default() }
     }
 
     /// Puts registers of its own behind the `used` ones in place of the temporary ones. Where there are too few, others take

@@ -86,10 +86,10 @@ pub(super) fn translate(
         "WARPSYNC" => warpsync(args)?,
         "BAR" => bar(code, at, args)?,
         "B2R" => {
-            // The barrier before it has written the result.
-            if !args.has("RESULT") || !is_result(code, at) {
-                return Err("the barrier that it belongs to is not known".into());
+            if !args.has("RESULT") {
+                return Err("what it reads is not known".into());
             }
+            // The barrier before it has written the result.
             args.skip(args.rest().len());
             Inst::new(Op::Nop {})
         }
@@ -264,7 +264,7 @@ const RESULT_WITHIN: usize = 64;
 
 /// The place of the instruction that takes the result of the barrier at a place. Nothing between them may leave the code's
 /// straight line, or name the place of the result: the barrier of our table writes it at once.
-fn taker(code: &Code<'_>, barrier: usize) -> Option<usize> {
+pub(super) fn taker(code: &Code<'_>, barrier: usize) -> Option<usize> {
     let words = code.words.get(barrier + 1..)?.iter().take(RESULT_WITHIN);
     let takes = |word: &Instruction| word.mnemonic == "B2R" && word.has("RESULT");
     let between: Vec<&Instruction> =
@@ -293,18 +293,31 @@ fn taker(code: &Code<'_>, barrier: usize) -> Option<usize> {
         );
         !control.contains(&word.mnemonic) && !guarded && !word.operands.iter().any(named)
     };
-    let plain = taker.guard.predicate == PT;
+    let plain = taker.guard.predicate == PT && !is_target(code, barrier + 1..at + 1);
     (takes(taker) && plain && between.iter().all(harmless)).then_some(at)
 }
 
+/// Whether a branch goes to one of these places.
+fn is_target(code: &Code<'_>, places: std::ops::Range<usize>) -> bool {
+    let listed = code.branches.iter().flat_map(|branch| branch.targets.iter().copied());
+    let named =
+        code.words.iter().flatten().flat_map(|word| word.operands.iter()).filter_map(|operand| match operand
+            .value
+        {
+            Value::Target(address) => Some(address),
+            _ => None,
+        });
+    named.chain(listed).any(|address| places.contains(&(address as usize / INSTRUCTION_BYTES)))
+}
+
 /// Whether the instruction at a place takes the result of a barrier before it.
-fn is_result(code: &Code<'_>, at: usize) -> bool {
+pub(super) fn is_result(code: &Code<'_>, at: usize) -> bool {
     let barrier = |place: &usize| matches!(code.words.get(*place), Some(Ok(word)) if word.mnemonic == "BAR" && word.has("RED"));
     let before = (at.saturating_sub(RESULT_WITHIN)..at).rev().find(barrier);
     before.is_some_and(|barrier| taker(code, barrier) == Some(at))
 }
 
-fn bar(code: &Code<'_>, at: usize, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+pub(super) fn bar(code: &Code<'_>, at: usize, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     args.has("DEFER_BLOCKING");
     let mode = if args.has("SYNC") {
         BarMode::Sync

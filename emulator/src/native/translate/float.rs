@@ -7,7 +7,7 @@ use sass::Instruction;
 use trace_format::isa::{
     AccTy, BoolFloat, FCmp, FloatTy, Ftz, HmmaSat, HmmaShape, HmmaTy, ImmaShape, Inst, IntElement, IntRnd,
     IntTy, Max, MufuFn, NanProp, Op, PackRnd, Part, PowerOfTwo, PredSrc, Relu, Rnd, Sat, SatFinite, SatInt,
-    Sign,
+    Sign, Src,
 };
 
 const ROUNDINGS: [(&str, Rnd); 4] = [("RN", Rnd::Rn), ("RZ", Rnd::Rz), ("RM", Rnd::Rm), ("RP", Rnd::Rp)];
@@ -162,6 +162,22 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             let dst = args.pick(&INTEGERS).unwrap_or(IntTy::S32);
             let src = args.pick(&FLOATS).unwrap_or(FloatTy::F32);
             unary(Op::F2i { dst, src, rnd, ftz }, args)?
+        }
+        // The two integers in the lower bytes of the third source; of zeros, the second one alone.
+        "F2IP" => {
+            args.has("NTZ");
+            if !args.has("U8") || !args.has("F32") {
+                return Err("only bytes without a sign from single precision are known of it".into());
+            }
+            let rnd = args.pick(&INT_ROUNDINGS).unwrap_or(IntRnd::Nearest);
+            let op = Op::F2i { dst: IntTy::U8, src: FloatTy::F32, rnd, ftz: Ftz(args.has("FTZ")) };
+            let mut inst = Inst::new(op);
+            args.dst(&mut inst)?;
+            let sources = [args.src()?, args.src()?, args.src()?];
+            if sources[0] != Src::RZ || sources[2] != Src::RZ {
+                return Err("more than one number is not known of it".into());
+            }
+            inst.srcs([sources[1]])
         }
         "I2I" => {
             args.has("SAT");

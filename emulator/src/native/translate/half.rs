@@ -7,6 +7,9 @@ use super::float::comparison;
 use sass::{Instruction, RZ, Value};
 use trace_format::isa::{BoolFloat, Ftz, HalfTy, Halves, Inst, Max, NanProp, Op, Operand, Relu, Sat, Src};
 
+/// The part of a source whose upper half changes its sign, which is a register's; it has to be changed before.
+pub(super) const UPPER_NEGATED: &str = "H0_NH1";
+
 /// Translates an instruction of this file; none if it is another.
 pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Option<Inst>, Refusal> {
     match word.mnemonic {
@@ -16,23 +19,14 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
 }
 
 fn of_halves(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
-    let ty = if args.has("BF16_V2") { HalfTy::Bf16 } else { HalfTy::F16 };
+    if let "HSET2" | "HSETP2" = word.mnemonic {
+        return match compared(word, args)? {
+            (inst, [Halves::Both, Halves::Both]) => Ok(inst),
+            _ => Err("one half of a source is not known of it".into()),
+        };
+    }
+    let ty = half_type(args);
     match word.mnemonic {
-        "HSET2" => {
-            let bf = BoolFloat(args.has("BF"));
-            let (cmp, bop, ftz) = comparison(args)?;
-            let mut inst = Inst::new(Op::Hset2 { ty, cmp, ftz, bop, bf });
-            args.dst(&mut inst)?;
-            compared(&mut inst, args)?;
-            Ok(inst)
-        }
-        "HSETP2" => {
-            let (cmp, bop, ftz) = comparison(args)?;
-            let mut inst = Inst::new(Op::Hsetp2 { ty, cmp, ftz, bop });
-            args.pred_dsts(&mut inst);
-            compared(&mut inst, args)?;
-            Ok(inst)
-        }
         "HMNMX2" => {
             let (ftz, nan) = (Ftz(args.has("FTZ")), NanProp(args.has("NAN")));
             let mut inst = Inst::new(Op::Nop {});
@@ -45,32 +39,44 @@ fn of_halves(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     }
 }
 
-/// The two sources of a comparison, and the predicate that it is combined with.
-fn compared(inst: &mut Inst, args: &mut Args<'_>) -> Result<(), Refusal> {
-    for place in 0..2 {
-        let halves;
-        (inst.src[place], halves) = source(args)?;
-        if halves != Halves::Both {
-            return Err("one half of a source is not known of it".into());
-        }
+fn half_type(args: &mut Args<'_>) -> HalfTy {
+    if args.has("BF16_V2") { HalfTy::Bf16 } else { HalfTy::F16 }
+}
+
+/// A comparison of both halves of its sources, and the halves that it is of, which have to be put into both places before.
+pub(super) fn compared(word: &Instruction, args: &mut Args<'_>) -> Result<(Inst, [Halves; 2]), Refusal> {
+    let ty = half_type(args);
+    let bf = BoolFloat(args.has("BF"));
+    let (cmp, bop, ftz) = comparison(args)?;
+    let mut inst = Inst::new(Op::Nop {});
+    if word.mnemonic == "HSET2" {
+        inst.op = Op::Hset2 { ty, cmp, ftz, bop, bf };
+        args.dst(&mut inst)?;
+    } else {
+        inst.op = Op::Hsetp2 { ty, cmp, ftz, bop };
+        args.pred_dsts(&mut inst);
+    }
+    let mut halves = [Halves::Both; 2];
+    for (place, part) in halves.iter_mut().enumerate() {
+        (inst.src[place], *part) = source(args)?;
     }
     inst.psrc[0] = args.pred_src();
-    Ok(())
+    Ok((inst, halves))
 }
 
 /// A source, which may be two literals, with its halves.
 fn source(args: &mut Args<'_>) -> Result<(Src, Halves), Refusal> {
     let first = args.peek().ok_or("an operand is missing")?;
-    if let Value::Half(upper) = first.value {
+    if let Value::Half(upper) | Value::BFloat16(upper) = first.value {
         args.skip(1);
-        let Value::Half(lower) = args.take()?.value else {
+        let (Value::Half(lower) | Value::BFloat16(lower)) = args.take()?.value else {
             return Err("one of a pair of literals is missing".into());
         };
         return Ok((Src::imm(u32::from(upper) << 16 | u32::from(lower)), Halves::Both));
     }
     let (src, part) = args.part()?;
     let halves = match part {
-        "" | "H1_H0" => Halves::Both,
+        "" | "H1_H0" | UPPER_NEGATED => Halves::Both,
         "H0_H0" | "H1_H1" if is_zero(src) => Halves::Both,
         "H0_H0" => Halves::Low,
         "H1_H1" => Halves::High,

@@ -21,9 +21,9 @@ pub use section::{External, Section};
 
 use args::Args;
 use code::{Aside, Code, Place, Refusal};
-use sass::{INSTRUCTION_BYTES, Instruction, PT};
+use sass::{INSTRUCTION_BYTES, Instruction, Operand, PT, Value};
 use trace_format::isa::{
-    ControlBits, Inst, Language, Op, Pc, Position, Pred, PredSrc, SourceFile, SourceLine,
+    ControlBits, Inst, Language, Op, Pc, Position, Pred, PredSrc, SourceFile, SourceLine, UniformReg,
 };
 
 /// Code in our ISA.
@@ -82,7 +82,7 @@ pub fn translate(sections: &[Section], externals: &[External], file: &str) -> Tr
     let used = out.registers;
     for (at, word, mut aside) in asides {
         let line = at as u32 + 1;
-        out.saved_bytes = out.saved_bytes.max(aside.place_temporaries(used));
+        out.saved_bytes = out.saved_bytes.max(aside.local_bytes).max(aside.place_temporaries(used));
         let begin = out.insts.len();
         out.insts[at].target = Pc(begin as u32);
         for (from, to) in aside.local {
@@ -109,6 +109,8 @@ pub(super) struct Layout {
     pub(super) externals: Vec<Pc>,
     /// Where functions begin that may be called.
     entries: Vec<Pc>,
+    /// A uniform register that no section names.
+    free_uniform: Option<UniformReg>,
 }
 
 impl Layout {
@@ -126,8 +128,27 @@ impl Layout {
             section.parts.iter().map(|(start, _)| Pc(base.0 + (start / INSTRUCTION_BYTES as u64) as u32))
         });
         let entries = inside.chain(bases.iter().skip(1).copied()).chain(externals.iter().copied()).collect();
-        Layout { sections: bases, externals, entries }
+        let named =
+            sections.iter().flat_map(|section| section.words.iter().flatten()).filter_map(highest_uniform);
+        let free = named.max().map_or(0, |highest| highest + 1);
+        let free_uniform = (free < UNIFORM_REGISTERS).then_some(UniformReg(free));
+        Layout { sections: bases, externals, entries, free_uniform }
     }
+}
+
+/// Uniform registers of every target.
+const UNIFORM_REGISTERS: u8 = 63;
+
+/// The highest uniform register that an instruction may name, as part of a pair or of four.
+fn highest_uniform(word: &Instruction) -> Option<u8> {
+    let number = |operand: &Operand| match operand.value {
+        Value::Uniform(number) => Some(number),
+        Value::Constant { uniform, .. } => uniform,
+        Value::Address { descriptor, uniform, .. } => uniform.max(descriptor),
+        _ => None,
+    };
+    let named = word.operands.iter().filter_map(number).filter(|number| *number != word.uniform_zero);
+    named.max().map(|number| number | 3)
 }
 
 impl Translated {
@@ -224,7 +245,7 @@ fn checked(place: Place) -> Result<Place, Refusal> {
 /// The instruction at a place of the code.
 fn instruction(code: &Code<'_>, at: usize, word: &Instruction) -> Result<Place, Refusal> {
     let mut args = Args::of(word);
-    let mut place = match aside::translate(code, word, &mut args)? {
+    let mut place = match aside::translate(code, at, word, &mut args)? {
         Some(place) => place,
         None => Place::Here(single(code, at, word, &mut args)?),
     };

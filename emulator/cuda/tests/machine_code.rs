@@ -153,6 +153,7 @@ fn linked_programs_print_allocate_and_assert() {
         let (expected, _) = said(&start(&program, Some("ptx"), "sm_86"));
         assert_eq!(out, expected, "sm_{target}: {err}");
         assert!(out.contains("thread 11 has") && out.contains("4 calls, no error"), "sm_{target}: {out}");
+        assert!(out.contains("votes 1090785345 and 136348168"), "sm_{target}: {out}");
         assert!(out.contains("device-side assert"), "sm_{target}: {out}");
         assert!(err.contains("thread: [3,0,0] Assertion"), "sm_{target}: {err}");
     }

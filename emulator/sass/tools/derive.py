@@ -882,6 +882,7 @@ CORRECTIONS = [
     ({"83e"}, r" by:78 \{ 0=R# 1=-.* \}$", ""),
     # two offsets side by side, of which the first takes the sign of the second; the predicate is left out if true
     ({"fae"}, r"^(  op \[R#.64.*) #=32-63s #0=32-63s ", r"\1 #=32-43s #0=32-43s "),
+    ({"fae"}, r"^(  op desc.*) #=32-63s (.*)$", r"\1 #=32-43s \2"),
     ({"fae"}, r"^  op P# P=87-89 bang:90$", "  op P# P=87-89 bang:90 unless:87-89"),
     # registers whose sign is a predicate
     ({"21f", "a1f", "c1f"}, r"^  op R# R=", "  op R#.SIGN R="),
@@ -909,6 +910,9 @@ CORRECTIONS = [
     # relative to the next instruction, or absolute
     ({"950"}, r"^  mod const: (REL|ABS)$", "  mod 85: 0=REL 1=ABS"),
     ({"950"}, r"^  op (target|#) #=(\S+)( by:85 .*)?$", r"  op target #=\2 when:85=0\n  op # #=\2 when:85=1"),
+    # the part of a register depends on the bytes of its type
+    ({"306"}, r"^  op R# R=32-39 by:60-61 .*$",
+     "  op R# R=32-39 by:60-61,84-85 { 0=R# 1=R#.B1 2=R#.B2 3=R#.B3 4=R# 5=R#.H1 8=R# }"),
     # literals have the type of the operation, where it has one
     ({"431"}, r"^  op f16 (#=\S+)( when:.*)?$", r"  op f16 \1 when:85=0\n  op bf16 \1 when:85=1", "BF16_V2"),
 ]

@@ -1,4 +1,4 @@
-// Kernels whose functions are in another file, and that print, allocate and assert.
+// Kernels whose functions are in another file, and that print, allocate, vote and assert.
 #include <cassert>
 #include <cstdio>
 
@@ -22,6 +22,12 @@ __global__ void all(double *out, int n) {
   free(kept);
 }
 
+// Lanes that are together vote in two groups.
+__global__ void vote(double *out) {
+  int i = threadIdx.x;
+  out[i] = __ballot_sync(i & 1 ? 0xaaaaaaaa : 0x55555555, i % 3 == 0);
+}
+
 __global__ void count(double *out) { out[0] = calls; }
 
 __global__ void limited(int n) { assert(threadIdx.x < n && "there are few threads"); }
@@ -32,9 +38,12 @@ int main() {
   all<<<1, 32>>>(device, 1);
   cudaMemcpy(host, device, sizeof host, cudaMemcpyDeviceToHost);
   for (double value : host) printf("%.9g ", value);
+  vote<<<1, 32>>>(device);
+  cudaMemcpy(host, device, sizeof host, cudaMemcpyDeviceToHost);
+  printf("\nvotes %.0f and %.0f\n", host[0], host[31]);
   count<<<1, 1>>>(device);
   cudaMemcpy(&found, device, sizeof found, cudaMemcpyDeviceToHost);
-  printf("\n%g calls, %s\n", found, cudaGetErrorString(cudaGetLastError()));
+  printf("%g calls, %s\n", found, cudaGetErrorString(cudaGetLastError()));
   limited<<<1, 4>>>(3);
   printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
   return 0;

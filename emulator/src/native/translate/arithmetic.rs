@@ -36,7 +36,8 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             inst
         }
         "R2UR" => unary(Op::R2ur {}, args)?,
-        "IADD3" | "UIADD3" => iadd3(args)?,
+        "IADD3" | "UIADD3" if word.has("64") => pair_sum(args)?,
+        "IADD3" | "UIADD3" => sum(3, args)?,
         "IMAD" | "UIMAD" => imad(word, args)?,
         "IMNMX" | "UIMNMX" | "VIMNMX" | "UVIMNMX" => {
             let (sign, relu) = (sign(args), args.has("RELU"));
@@ -56,17 +57,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             inst
         }
         "VIADD" | "IADD" if args.has("64") => binary(Op::IaddPair {}, args)?,
-        "VIADD" | "IADD" => {
-            if args.has("X") {
-                return Err("a carry is not known of it".into());
-            }
-            let mut inst = Inst::new(Op::Iadd3 { x: Extended(false) });
-            args.dst(&mut inst)?;
-            args.no_pred_dst("its carry out is not known")?;
-            args.srcs::<2>(&mut inst)?;
-            inst.src[2] = Src::RZ;
-            inst
-        }
+        "VIADD" | "IADD" => sum(2, args)?,
         "IABS" => unary(Op::Iabs {}, args)?,
         "ISETP" | "UISETP" => {
             let pair = args.pick(&[("U64", Sign::U32), ("S64", Sign::S32)]);
@@ -252,12 +243,30 @@ pub(super) fn predicates(args: &mut Args<'_>) -> Result<(), Refusal> {
     }
 }
 
-fn iadd3(args: &mut Args<'_>) -> Result<Inst, Refusal> {
+/// The sum of two pairs, where the third term is zero.
+fn pair_sum(args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    args.has("64");
+    let mut inst = Inst::new(Op::IaddPair {});
+    args.dst(&mut inst)?;
+    args.no_pred_dst("its carry out is not known")?;
+    args.no_pred_dst("its carry out is not known")?;
+    args.srcs::<2>(&mut inst)?;
+    if args.src()? != Src::RZ {
+        return Err("three pairs are not known of it".into());
+    }
+    Ok(inst)
+}
+
+/// The sum of two or three terms, with carries.
+fn sum(terms: usize, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     let x = Extended(args.has("X"));
     let mut inst = Inst::new(Op::Iadd3Carries { x });
     args.dst(&mut inst)?;
     args.pred_dsts(&mut inst);
-    args.srcs::<3>(&mut inst)?;
+    inst.src[2] = Src::RZ;
+    for place in 0..terms {
+        inst.src[place] = args.src()?;
+    }
     if x.0 {
         for place in 0..2 {
             inst.psrc[place] = args.maybe_pred_src().unwrap_or(PredSrc::FALSE);

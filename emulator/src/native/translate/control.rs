@@ -1,9 +1,13 @@
 //! Branches, calls, convergence, barriers and instructions without effect.
 
 use super::args::{Args, EVERY_LANE};
-use super::code::{Code, Refusal, constant};
+use super::code::{Code, Refusal};
 use sass::{INSTRUCTION_BYTES, Instruction, Operand as Theirs, PT, Value};
-use trace_format::isa::{BarMode, Clear, Convergence, Inst, Op, Pc, Pred, Reg, Scope, SpecialReg, Src};
+use trace_format::isa::space::SHARED_WINDOW_HI;
+use trace_format::isa::{
+    BarMode, BoolOp, Clear, Convergence, Extended, ICmp, Inst, Op, Pc, Pred, PredSrc, Reg, Scope, Sign,
+    SpecialReg, Src, VoteMode,
+};
 
 /// Translates an instruction of this file; none if it is another.
 pub(super) fn translate(
@@ -20,7 +24,7 @@ pub(super) fn translate(
             args.skip(args.rest().len());
             Inst::new(Op::Nop {})
         }
-        "BRA" => branch(code, args)?,
+        "BRA" => branch(code, at, word, args)?,
         "EXIT" => predicated(Op::Exit {}, args),
         "CALL" => {
             if !args.has("NOINC") {
@@ -78,9 +82,6 @@ pub(super) fn translate(
             args.has("RELIABLE");
             let pred = args.pred_src();
             Inst::new(Op::Break { at: convergence(args)? }).guarded(pred)
-        }
-        "R2UR" if matches!(word.operands.first(), Some(Theirs { value: Value::Predicate(..PT), .. })) => {
-            comparison_of_masks(code, at, args)?
         }
         "BMOV" => bmov(args)?,
         "WARPSYNC" => warpsync(args)?,
@@ -174,11 +175,20 @@ fn predicated(op: Op, args: &mut Args<'_>) -> Inst {
     Inst::new(op).guarded(pred)
 }
 
-fn branch(code: &Code<'_>, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+fn branch(code: &Code<'_>, at: usize, word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     // Whether all lanes take it makes no difference to which take it.
     args.has("U");
     args.has("INC");
     args.has("DEC");
+    if compares_masks(code, at, word) {
+        // The predicate knows where to go.
+        args.has("CONV");
+        args.has("DIV");
+        args.skip(1);
+        let mut inst = Inst::new(Op::Bra {});
+        inst.target = target(code, args)?;
+        return Ok(inst);
+    }
     if args.has("CONV") {
         // It skips code that converges the lanes, which does no harm where they have converged.
         args.skip(args.rest().len());
@@ -206,19 +216,54 @@ fn members_of(operand: &Theirs) -> Result<Src, Refusal> {
     }
 }
 
-/// `R2UR P, URZ, R` between a union of member masks and the branch on divergence that waits for its lanes: the predicate
-/// says when the branch needs no look, which is never wrong to take.
-fn comparison_of_masks(code: &Code<'_>, at: usize, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+/// Whether a branch on convergence or divergence is guarded by a comparison of the lanes' member masks.
+fn compares_masks(code: &Code<'_>, at: usize, word: &Instruction) -> bool {
+    if !(word.has("DIV") || word.has("CONV")) || word.guard.predicate == PT || !word.guard.negated {
+        return false;
+    }
+    let pred = Value::Predicate(word.guard.predicate);
+    let names = |word: &&Instruction| word.operands.iter().any(|operand| operand.value == pred);
+    let before = code.words[..at].iter().rev().map_while(|word| word.as_ref().ok()).find(names);
+    before.is_some_and(is_comparison_of_masks)
+}
+
+/// Whether it is `R2UR P, URZ, R`, between a union of member masks and a branch on how the lanes stand to it.
+pub(super) fn is_comparison_of_masks(word: &Instruction) -> bool {
+    word.mnemonic == "R2UR"
+        && matches!(word.operands.first(), Some(Theirs { value: Value::Predicate(..PT), .. }))
+}
+
+/// `R2UR P, URZ, R`: whether lanes have masks of others than themselves. The branch on convergence behind it is taken where
+/// they have not, that on divergence where they have; both are guarded by `!P`. What hardware compares is not known. Here
+/// the code for converged lanes runs only if each lane's mask is that of the lanes that are there, which is never wrong.
+pub(super) fn comparison_of_masks(
+    code: &Code<'_>,
+    at: usize,
+    args: &mut Args<'_>,
+) -> Result<[Inst; 3], Refusal> {
     let pred = args.pred_dst().ok_or("its predicate is missing")?;
-    args.skip(args.rest().len());
+    args.skip(1);
+    let masks = args.src()?;
     let names = |word: &&Instruction| {
         word.guard.predicate == pred.0 || word.operands.iter().any(|of| of.value == Value::Predicate(pred.0))
     };
     let reader = code.words[at + 1..].iter().map_while(|word| word.as_ref().ok()).find(names);
-    if !reader.is_some_and(|word| word.has("DIV") && word.guard.negated && word.guard.predicate == pred.0) {
-        return Err("its predicate is known before a branch on divergence alone".into());
-    }
-    Ok(constant(pred, false))
+    let reader = reader.filter(|word| word.guard.negated && word.guard.predicate == pred.0);
+    let diverges = match reader {
+        Some(word) if word.has("DIV") => true,
+        Some(word) if word.has("CONV") => false,
+        _ => return Err("its predicate is known before a branch on convergence or divergence alone".into()),
+    };
+    let here = args.temporary(0);
+    let mut ballot = Inst::new(Op::Vote { mode: VoteMode::Ballot }).srcs([EVERY_LANE]);
+    (ballot.dst, ballot.psrc[0]) = (here, PredSrc::TRUE);
+    let (cmp, mode) = if diverges { (ICmp::Eq, VoteMode::All) } else { (ICmp::Ne, VoteMode::Any) };
+    let op = Op::Isetp { cmp, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
+    let mut compare = Inst::new(op).srcs([masks, Src::reg(here)]);
+    (compare.pdst[0], compare.psrc[0]) = (pred, PredSrc::TRUE);
+    let mut all = Inst::new(Op::Vote { mode }).srcs([EVERY_LANE]);
+    (all.pdst[0], all.psrc[0]) = (pred, PredSrc { pred, not: false });
+    Ok([ballot, compare, all])
 }
 
 fn convergence(args: &mut Args<'_>) -> Result<Convergence, Refusal> {
@@ -361,6 +406,10 @@ fn special(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     let mut inst = Inst::new(Op::Nop {});
     args.dst(&mut inst)?;
     let Value::Name(name) = args.take()?.value else { return Err("it names no special register".into()) };
+    if name == "SR_SWINHI" {
+        inst.op = Op::Mov {};
+        return Ok(inst.srcs([Src::imm(SHARED_WINDOW_HI)]));
+    }
     let sr = SpecialReg::ALL.iter().find(|sr| trace_format::isa::Modifier::suffix(*sr).trim() == name);
     let sr = sr.copied().ok_or_else(|| format!("the special register {name} is not known"))?;
     inst.op = Op::S2r { sr };

@@ -55,6 +55,17 @@ const INTEGERS: [(&str, IntTy); 8] = [
 const FLOATS: [(&str, FloatTy); 4] =
     [("F64", FloatTy::F64), ("F32", FloatTy::F32), ("F16", FloatTy::F16), ("BF16", FloatTy::Bf16)];
 
+/// A conversion to an integer.
+pub(super) fn to_integer(args: &mut Args<'_>) -> Op {
+    // What it does with numbers out of range is the same with and without this.
+    args.has("NTZ");
+    let ftz = Ftz(args.has("FTZ"));
+    let rnd = args.pick(&INT_ROUNDINGS).unwrap_or(IntRnd::Nearest);
+    let dst = args.pick(&INTEGERS).unwrap_or(IntTy::S32);
+    let src = args.pick(&FLOATS).unwrap_or(FloatTy::F32);
+    Op::F2i { dst, src, rnd, ftz }
+}
+
 /// Translates an instruction of this file; none if it is another.
 pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Option<Inst>, Refusal> {
     let inst = match word.mnemonic {
@@ -154,15 +165,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             let relu = Relu(args.has("RELU"));
             binary(Op::F2fp { dst, rnd, relu, fin: SatFinite(false) }, args)?
         }
-        "F2I" | "UF2I" => {
-            // What it does with numbers out of range is the same with and without this.
-            args.has("NTZ");
-            let ftz = Ftz(args.has("FTZ"));
-            let rnd = args.pick(&INT_ROUNDINGS).unwrap_or(IntRnd::Nearest);
-            let dst = args.pick(&INTEGERS).unwrap_or(IntTy::S32);
-            let src = args.pick(&FLOATS).unwrap_or(FloatTy::F32);
-            unary(Op::F2i { dst, src, rnd, ftz }, args)?
-        }
+        "F2I" | "UF2I" => unary(to_integer(args), args)?,
         // The two integers in the lower bytes of the third source; of zeros, the second one alone.
         "F2IP" => {
             args.has("NTZ");
@@ -205,7 +208,10 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
                 _ => return Err(format!("the part .{part} of a register is not known of it")),
             };
             inst.op = match part {
-                Some(part) if rnd == Rnd::Rn => Op::I2fPart { dst, src, part },
+                // Parts are exact in single precision, however they are rounded.
+                Some(part) if rnd == Rnd::Rn || matches!(dst, FloatTy::F32 | FloatTy::F64) => {
+                    Op::I2fPart { dst, src, part }
+                }
                 Some(_) => return Err("a part with this rounding is not known".into()),
                 None => Op::I2f { dst, src, rnd },
             };

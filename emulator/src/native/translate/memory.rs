@@ -49,7 +49,9 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
         "STL" => store(Op::Stl { width: width(args) }, args, Form::Narrow)?,
         "LDC" => ldc(args)?,
         // Without a register in the address it is a move.
-        "ULDC" if indexed(word) || ["U8", "S8", "U16", "S16"].iter().any(|width| word.has(width)) => {
+        "ULDC" | "LDCU"
+            if indexed(word) || ["U8", "S8", "U16", "S16", "128"].iter().any(|width| word.has(width)) =>
+        {
             ldc(args)?
         }
         "LDSM" => {

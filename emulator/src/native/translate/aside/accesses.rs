@@ -1,0 +1,98 @@
+//! Copies to shared memory, atomics that say that they were done, and generic addresses of 32 bits.
+
+use super::super::args::Args;
+use super::super::code::{Aside, Place, Refusal, constant, moved};
+use super::super::memory::{self, WIDTHS};
+use super::and;
+use sass::{Instruction, PT, Value};
+use trace_format::isa::{
+    Extended, Inst, Lut, Max, MemOrder, MemWidth, Op, Pred, PredSrc, ReadOnly, Scale, Sign, Src, Wrap,
+};
+
+/// A copy from global to shared memory, which has ended when the next instruction begins. Where its predicate does not hold,
+/// zeros are stored. With `ZFILL` the address is that of the data plus the number of bytes at their end that become zeros.
+pub(super) fn copy(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("BYPASS");
+    args.has("ACCESS");
+    let fills = args.has("ZFILL");
+    let width = args.pick(&WIDTHS).unwrap_or(MemWidth::B32);
+    let (data, address) = (args.temporary(0), args.temporary(4));
+    let mut store = Inst::new(Op::Sts { width, scale: Scale::X1 });
+    memory::address(&mut store, args, memory::Form::Narrow)?;
+    store.src[1] = Src::reg(data);
+    let mut load = Inst::new(Op::Ldg { width, order: MemOrder::Weak, ro: ReadOnly(false) });
+    load.dst = data;
+    memory::address(&mut load, args, memory::Form::Wide)?;
+    let copied = args.pred_src();
+    if copied == PredSrc::TRUE && !fills {
+        return Ok(Aside::of([load, store]));
+    }
+    if word.guard.predicate != PT || word.guard.negated {
+        return Err("a guard and zeros are not known of it".into());
+    }
+    let registers = || (0..width.regs()).map(|n| data.nth(n));
+    let mut insts: Vec<Inst> = registers().map(|reg| moved(Src::RZ, reg)).collect();
+    let bytes = 4 * u32::from(width.regs());
+    let zeros = args.temporary(6);
+    if fills {
+        if !load.base.is_zero() {
+            return Err("a uniform base and zeros are not known of it".into());
+        }
+        let mut whole = Inst::new(Op::IaddPair {}).srcs([load.src[0], Src::imm(load.offset as u32)]);
+        whole.dst = address;
+        insts.push(whole);
+        insts.push(and(Src::reg(address), bytes - 1, zeros));
+        insts.push(and(Src::reg(address), !(bytes - 1), address));
+        (load.src[0], load.offset) = (Src::reg(address), 0);
+    }
+    insts.push(load.guarded(copied));
+    if fills {
+        // 8 * (bytes - zeros), the bits that remain, of which each word takes its part.
+        let scaled = Inst::new(Op::Imad {}).srcs([Src::reg(zeros), Src::imm(8u32.wrapping_neg()), Src::RZ]);
+        insts.push(Inst { dst: zeros, ..scaled });
+        for (number, reg) in registers().enumerate() {
+            let (bits, mask) = (args.temporary(7), args.temporary(7));
+            let left = Src::imm(8 * (bytes - 4 * number as u32));
+            let sum = Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([Src::reg(zeros), left, Src::RZ]);
+            insts.push(Inst { dst: bits, ..sum });
+            let op = Op::Imnmx { sign: Sign::S32, max: Max(true) };
+            insts.push(Inst { dst: bits, ..Inst::new(op).srcs([Src::reg(bits), Src::RZ]) });
+            let ones = Inst::new(Op::Bmsk { wrap: Wrap(false) }).srcs([Src::RZ, Src::reg(bits)]);
+            insts.push(Inst { dst: mask, ..ones });
+            let kept = Inst::new(Op::Lop3 { lut: Lut(0xC0) }).srcs([Src::reg(reg), Src::reg(mask), Src::RZ]);
+            insts.push(Inst { dst: reg, ..kept });
+        }
+    }
+    insts.push(store);
+    Ok(Aside::of(insts))
+}
+
+/// The predicate that says whether an atomic on a generic address was done, if it writes one: code for shared memory follows
+/// where it was not.
+pub(super) fn answers(word: &Instruction) -> Option<Pred> {
+    match word.operands.first()?.value {
+        Value::Predicate(number) if number != PT => Some(Pred(number)),
+        _ => None,
+    }
+}
+
+/// An atomic on a generic address that says that it was done: ours has done it in any memory.
+pub(super) fn answered_atomic(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let atomic = memory::atomic(word, args, true)?;
+    Ok(Aside::of([atomic, constant(answers(word).unwrap_or(Pred::PT), true)]))
+}
+
+/// A generic access whose address has 32 bits: they are extended to a pair before.
+pub(super) fn narrow(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let (order, width) = (memory::order(args), memory::width(args));
+    let loads = word.mnemonic == "LD";
+    let op = if loads { Op::Ld { width, order } } else { Op::St { width, order } };
+    let mut access = if loads {
+        memory::load(op, args, memory::Form::Extended)?
+    } else {
+        memory::store(op, args, memory::Form::Extended)?
+    };
+    let (low, high) = (args.temporary(0), args.temporary(1));
+    let address = std::mem::replace(&mut access.src[0], Src::reg(low));
+    Ok(Aside::of([moved(address, low), moved(Src::RZ, high), access]))
+}

@@ -1,0 +1,141 @@
+//! Branches through registers and on divergence, and results of barriers that are taken elsewhere.
+
+use super::super::args::{Args, EVERY_LANE};
+use super::super::code::{Aside, Code, Place, Refusal, moved};
+use super::super::control;
+use super::Borrowed;
+use sass::{INSTRUCTION_BYTES, Instruction, Operand as Theirs, Value};
+use trace_format::isa::{
+    BarMode, BoolOp, Extended, ICmp, Inst, MemWidth, Op, Pred, PredSrc, Reg, Sign, Src, UniformReg, VoteMode,
+};
+
+/// A branch to the address in a register pair: the lanes of each target, one after the other. The compiler lists the targets.
+pub(super) fn branch(code: &Code<'_>, word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let targets = code.branches.iter().find(|branch| branch.address == word.address);
+    let targets = &targets.ok_or("the cubin does not list its targets")?.targets;
+    let operand = args.take()?;
+    let register = match operand.value {
+        Value::Register(number) => Src::reg(Reg(number)),
+        Value::Uniform(number) => Src::uniform(UniformReg(number)),
+        _ => return Err("its target is not in a register".into()),
+    };
+    // The place behind it is added and subtracted again, so that the register has the address within the function.
+    let own = (word.address + INSTRUCTION_BYTES as u64) as i64;
+    match args.take()?.value {
+        Value::Target(0) => {}
+        Value::Target(address) if address as i64 == -own => {}
+        Value::Integer(offset) if offset == -own => {}
+        other => return Err(format!("its target is relative to {other:?}")),
+    }
+    let mut targets = targets.clone();
+    targets.sort_unstable();
+    targets.dedup();
+    let borrowed = Borrowed(args.temporary(0));
+    let mut aside = Aside { insts: vec![borrowed.keep()], ..Aside::default() };
+    let mut jumps = Vec::new();
+    for target in &targets {
+        aside.insts.push(Borrowed::compare(register, Src::imm(*target as u32)));
+        jumps.push(aside.insts.len());
+        aside.insts.push(Borrowed::jump());
+    }
+    aside.insts.push(Inst::new(Op::Bpt {}));
+    for (jump, target) in jumps.into_iter().zip(&targets) {
+        aside.local.push((jump, aside.insts.len()));
+        aside.insts.push(borrowed.put_back());
+        let mut bra = Inst::new(Op::Bra {});
+        bra.target = code.place(*target)?;
+        aside.insts.push(bra);
+    }
+    Ok(Place::Aside(aside))
+}
+
+/// Whether a branch leaves if the lanes have come apart, whichever these are; others name the lanes.
+pub(super) fn is_divergence_test(word: &Instruction) -> bool {
+    word.has("DIV") && matches!(word.operands.first(), Some(Theirs { value: Value::Target(_), .. }))
+}
+
+/// A branch to code that waits for the lanes that an instruction needs, unless all of the warp are here.
+pub(super) fn divergence_test(code: &Code<'_>, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("DIV");
+    let Value::Target(address) = args.take()?.value else { return Err("its target is no address".into()) };
+    let (borrowed, here) = (Borrowed(args.temporary(0)), args.temporary(1));
+    let mut ballot = Inst::new(Op::Vote { mode: VoteMode::Ballot }).srcs([EVERY_LANE]);
+    (ballot.dst, ballot.psrc[0]) = (here, PredSrc::TRUE);
+    let compare = Borrowed::compare(Src::reg(here), EVERY_LANE);
+    let mut leave = Inst::new(Op::Bra {});
+    leave.target = code.place(address)?;
+    let back = borrowed.put_back();
+    let insts = vec![borrowed.keep(), ballot, compare, Borrowed::jump(), back, leave, back];
+    Ok(Place::Aside(Aside { insts, local: vec![(3, 6)], returns: true, ..Aside::default() }))
+}
+
+/// `WARPSYNC.EXCLUSIVE`: the lanes of each mask go on without the others.
+pub(super) fn exclusive(code: &Code<'_>, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("EXCLUSIVE");
+    let masks = args.src()?;
+    let first = code.layout.free_uniform.ok_or("all uniform registers are in use")?;
+    let borrowed = Borrowed(args.temporary(0));
+    let mut read = Inst::new(Op::R2ur {}).srcs([masks]);
+    read.udst = first;
+    // The lanes with the first one's mask leave, the others look again.
+    let insts = [
+        borrowed.keep(),
+        read,
+        Borrowed::compare(masks, Src::uniform(first)),
+        Borrowed::jump(),
+        Inst::new(Op::Bra {}),
+        borrowed.put_back(),
+        Inst::new(Op::Warpsync {}).srcs([masks]),
+    ];
+    Ok(Place::Aside(Aside { local: vec![(3, 5), (4, 1)], ..Aside::returning(insts) }))
+}
+
+/// Where in local memory the result of a barrier is kept that is taken elsewhere: behind what asides and functions of the system
+/// keep there.
+const BARRIER_RESULT: i32 = 40;
+
+/// A reduction at a barrier whose result is kept until an instruction takes it.
+pub(super) fn kept_result(code: &Code<'_>, at: usize, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let (borrowed, result) = (Borrowed(args.temporary(0)), args.temporary(1));
+    let mut barrier = control::bar(code, at, args)?;
+    let mut insts = vec![borrowed.keep()];
+    if (barrier.op == Op::Bar { mode: BarMode::RedPopc }) {
+        barrier.dst = result;
+        insts.push(barrier);
+    } else {
+        barrier.pdst[0] = Pred(0);
+        let mut chosen = Inst::new(Op::Sel {}).srcs([Src::imm(1), Src::RZ]);
+        (chosen.dst, chosen.psrc[0]) = (result, PredSrc { pred: Pred(0), not: false });
+        insts.extend([barrier, chosen, borrowed.put_back()]);
+    }
+    let store = Inst::new(Op::Stl { width: MemWidth::B32 }).srcs([Src::RZ, Src::reg(result)]);
+    insts.push(Inst { offset: BARRIER_RESULT, ..store });
+    Ok(Place::Aside(Aside { local_bytes: BARRIER_RESULT as u32 + 4, ..Aside::returning(insts) }))
+}
+
+/// Takes the result of a barrier that is kept.
+pub(super) fn taken_result(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("RESULT");
+    let kept = args.temporary(0);
+    let load = Inst {
+        dst: kept,
+        offset: BARRIER_RESULT,
+        ..Inst::new(Op::Ldl { width: MemWidth::B32 }).srcs([Src::RZ])
+    };
+    let mut insts = vec![load];
+    while let Some(operand) = args.peek() {
+        args.skip(1);
+        match operand.value {
+            Value::Register(sass::RZ) => {}
+            Value::Register(number) => insts.push(moved(Src::reg(kept), Reg(number))),
+            Value::Predicate(number) => {
+                let op = Op::Isetp { cmp: ICmp::Ne, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
+                let mut compare = Inst::new(op).srcs([Src::reg(kept), Src::RZ]);
+                (compare.pdst[0], compare.psrc[0]) = (Pred(number), PredSrc::TRUE);
+                insts.push(compare);
+            }
+            _ => return Err("the place of its result is not known".into()),
+        }
+    }
+    Ok(Place::Aside(Aside { local_bytes: BARRIER_RESULT as u32 + 4, ..Aside::returning(insts) }))
+}

@@ -1,0 +1,98 @@
+//! Arithmetic, comparisons and conversions of parts of registers.
+
+use super::super::args::Args;
+use super::super::code::{Aside, Place, Refusal, moved};
+use super::super::float;
+use super::super::half::{self, UPPER_NEGATED};
+use sass::Instruction;
+use trace_format::isa::{
+    FloatTy, Halves, Inst, Lut, Op, Operand, PackRnd, PrmtMode, Reg, Relu, SatFinite, Src,
+};
+
+/// A conversion from a literal of 64 bits, which has the upper half alone.
+pub(super) fn wide_literal(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let Some(mut convert) = float::translate(word, args)? else { return Err("it is no conversion".into()) };
+    let [low, high] = [args.temporary(0), args.temporary(1)];
+    let upper = std::mem::replace(&mut convert.src[0], Src::reg(low));
+    Ok(Aside::of([moved(Src::RZ, low), moved(upper, high), convert]))
+}
+
+/// A conversion of the upper half of a register.
+pub(super) fn of_upper_half(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let mut convert = Inst::new(float::to_integer(args));
+    args.dst(&mut convert)?;
+    let (source, _) = args.part()?;
+    convert.src[0] = source;
+    let op = Op::Prmt { mode: PrmtMode::Index };
+    let mut moved = Inst::new(op).srcs([Src { neg: false, abs: false, ..source }, Src::imm(0x7732), Src::RZ]);
+    moved.dst = args.temporary(0);
+    convert.src[0].operand = Operand::Reg(moved.dst);
+    Ok(Aside::of([moved, convert]))
+}
+
+/// Arithmetic on halves with sources whose upper half changes its sign.
+pub(super) fn upper_negated(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let Some(mut whole) = half::translate(word, args)? else {
+        return Err("it is no arithmetic on halves".into());
+    };
+    // The result is the first operand; halves have no pairs of literals beside a register of this kind.
+    let mut insts = Vec::new();
+    for (place, operand) in word.operands.iter().skip(1).take(3).enumerate() {
+        if operand.suffix != UPPER_NEGATED {
+            continue;
+        }
+        let Some(source) = whole.src.get_mut(place) else { return Err("its sources are not known".into()) };
+        if source.abs || source.neg {
+            return Err("a sign beside that of the upper half is not known of it".into());
+        }
+        let mut changed = Inst::new(Op::Lop3 { lut: Lut(0x3C) }).srcs([*source, Src::imm(1 << 31), Src::RZ]);
+        changed.dst = args.temporary(place as u8);
+        *source = Src::reg(changed.dst);
+        insts.push(changed);
+    }
+    insts.push(whole);
+    Ok(Aside::of(insts))
+}
+
+/// A comparison with one half of a source, which is put into both places.
+pub(super) fn compared_halves(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let (mut compare, halves) = half::compared(word, args)?;
+    let mut insts = Vec::new();
+    for (place, half) in halves.into_iter().enumerate() {
+        let selector = match half {
+            Halves::Both => continue,
+            Halves::Low => 0x1010,
+            Halves::High => 0x3232,
+        };
+        let source = Src { neg: false, abs: false, ..compare.src[place] };
+        let op = Op::Prmt { mode: PrmtMode::Index };
+        let mut both = Inst::new(op).srcs([source, Src::imm(selector), Src::RZ]);
+        both.dst = args.temporary(place as u8);
+        compare.src[place].operand = Operand::Reg(both.dst);
+        insts.push(both);
+    }
+    insts.push(compare);
+    Ok(Aside::of(insts))
+}
+
+/// A number in single precision as a half, in both halves of the result: the sum of it and a negative zero. ptxas uses it
+/// where it rounds towards zero.
+pub(super) fn converted_half(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let op = Op::F2fp { dst: FloatTy::F16, rnd: PackRnd::Zero, relu: Relu(false), fin: SatFinite(false) };
+    let mut pack = Inst::new(op);
+    args.dst(&mut pack)?;
+    let number = match [args.part()?, args.part()?] {
+        [(number, "F32"), (zero, _)] | [(zero, _), (number, "F32")]
+            if zero.operand == Operand::Reg(Reg::RZ) && zero.neg =>
+        {
+            number
+        }
+        _ => return Err("a sum with a number in single precision is not known".into()),
+    };
+    if matches!(number.operand, Operand::Reg(_)) {
+        return Ok(Place::Here(pack.srcs([number, number])));
+    }
+    let plain = moved(Src { neg: false, abs: false, ..number }, pack.dst);
+    let number = Src { operand: Operand::Reg(pack.dst), ..number };
+    Ok(Aside::of([plain, pack.srcs([number, number])]))
+}

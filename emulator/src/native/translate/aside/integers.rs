@@ -1,0 +1,324 @@
+//! Integers: carries, changed terms, pairs, signs and predicates.
+
+use super::super::args::Args;
+use super::super::arithmetic;
+use super::super::code::{Aside, Code, Place, Refusal, moved};
+use super::{Borrowed, and};
+use sass::{Instruction, Operand as Theirs, PT, Value};
+use trace_format::isa::{
+    BoolOp, Extended, High, ICmp, Inst, Lut, Op, Operand, Pred, PredSrc, PrmtMode, Reg, Sign, SpecialReg,
+    Src, Wide, Wrap,
+};
+
+/// A shifted sum with a carry into its lower word.
+pub(super) fn lea(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("X");
+    let mut sum = Inst::new(Op::Iadd3Carries { x: Extended(true) });
+    args.dst(&mut sum)?;
+    args.pred_dsts(&mut sum);
+    let term = args.src()?;
+    sum.src[1] = args.src()?;
+    if term.neg || sum.src[1].neg {
+        return Err("a negated term with a carry is not known of it".into());
+    }
+    let shift = args.integer()?;
+    sum.psrc[..2].copy_from_slice(&[args.maybe_pred_src().unwrap_or(PredSrc::FALSE), PredSrc::FALSE]);
+    let op = Op::ShfL { wide: Wide(false), wrap: Wrap(false), high: High(false) };
+    let mut shifted = Inst::new(op).srcs([term, Src::imm(shift as u32), Src::RZ]);
+    shifted.dst = args.temporary(0);
+    (sum.src[0], sum.src[2]) = (Src::reg(shifted.dst), Src::RZ);
+    Ok(Aside::of([shifted, sum]))
+}
+
+/// The upper word of a product and a pair, with a carry in or out: that of the 64-bit sum.
+pub(super) fn high_with_carry(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("HI");
+    let (x, sign) = (Extended(args.has("X")), arithmetic::sign(args));
+    let mut upper = Inst::new(Op::Mov {});
+    args.dst(&mut upper)?;
+    if !upper.udst.is_zero() {
+        return Err("a uniform result with a carry is not known of it".into());
+    }
+    let mut sum = Inst::new(Op::ImadWideCarry { sign, x });
+    sum.pdst[0] = args.pred_dst().unwrap_or(Pred::PT);
+    args.srcs::<3>(&mut sum)?;
+    sum.psrc[0] = if x.0 { args.pred_src() } else { PredSrc::FALSE };
+    if sum.src[2].neg {
+        return Err("a negated addend of 64 bits is not known".into());
+    }
+    sum.dst = args.temporary(0);
+    upper.src[0] = Src::reg(args.temporary(1));
+    Ok(Aside::of([sum, upper]))
+}
+
+/// The low bits of a word, whose number counts modulo 32.
+pub(super) fn wrapped_extension(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("W");
+    let mut extension = Inst::new(Op::Sgxt { sign: arithmetic::sign(args) });
+    args.dst(&mut extension)?;
+    args.srcs::<2>(&mut extension)?;
+    if let Operand::Imm(length) = extension.src[1].operand {
+        extension.src[1] = Src::imm(length & 31);
+        return Ok(Place::Here(extension));
+    }
+    let length = and(extension.src[1], 31, args.temporary(0));
+    extension.src[1] = Src::reg(args.temporary(0));
+    Ok(Aside::of([length, extension]))
+}
+
+/// Whether a pair gets a clock.
+pub(super) fn clock(word: &Instruction) -> Option<[SpecialReg; 2]> {
+    let Value::Name(name) = word.operands.get(1).filter(|_| !word.has("32"))?.value else { return None };
+    match name {
+        "SR_CLOCKLO" => Some([SpecialReg::ClockLo, SpecialReg::ClockHi]),
+        "SR_GLOBALTIMERLO" => Some([SpecialReg::GlobalTimerLo, SpecialReg::GlobalTimerHi]),
+        _ => None,
+    }
+}
+
+/// Both halves of a clock.
+pub(super) fn whole_clock(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let mut low = Inst::new(Op::Nop {});
+    args.dst(&mut low)?;
+    args.skip(1);
+    let [lower, upper] = clock(word).ok_or("it names no clock")?;
+    low.op = Op::S2r { sr: lower };
+    Ok(Aside::of([low, Inst { op: Op::S2r { sr: upper }, dst: low.dst.nth(1), ..low }]))
+}
+
+/// A literal of 64 bits in a pair.
+pub(super) fn wide_move(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("64");
+    let mut low = Inst::new(Op::Mov {});
+    args.dst(&mut low)?;
+    let Value::Wide(literal) = args.take()?.value else { return Err("its source is no literal".into()) };
+    let mut high = Inst { dst: low.dst.nth(1), udst: low.udst.nth(1), ..low };
+    (low.src[0], high.src[0]) = (Src::imm(literal as u32), Src::imm((literal >> 32) as u32));
+    Ok(Aside::of([low, high]))
+}
+
+/// Whether an operand is a literal of 32 bits that is no signed number.
+pub(super) fn is_unsigned_literal(operand: &Theirs) -> bool {
+    matches!(operand.value, Value::Integer(value) if value > i64::from(i32::MAX))
+}
+
+/// A choice between pairs of which one is a literal without a sign: ours would extend it with its highest bit.
+pub(super) fn chosen_literal(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let Some(mut choice) = arithmetic::translate(word, args)? else { return Err("it is no choice".into()) };
+    let (low, high) = (args.temporary(0), args.temporary(1));
+    let Some(literal) = choice.src.iter_mut().find(|src| matches!(src.operand, Operand::Imm(_))) else {
+        return Err("its literal is not known".into());
+    };
+    let value = std::mem::replace(literal, Src::reg(low));
+    Ok(Aside::of([moved(value, low), moved(Src::RZ, high), choice]))
+}
+
+/// A sum of pairs whose carry is wanted.
+pub(super) fn pair_with_carry(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("64");
+    let x = Extended(args.has("X"));
+    let mut low = Inst::new(Op::Iadd3Carries { x });
+    args.dst(&mut low)?;
+    args.pred_dsts(&mut low);
+    if !low.udst.is_zero() {
+        return Err("a uniform result with a carry is not known of it".into());
+    }
+    let mut high = Inst { op: Op::Iadd3Carries { x: Extended(true) }, dst: low.dst.nth(1), ..low };
+    high.src[2] = Src::RZ;
+    low.src[2] = Src::RZ;
+    for place in 0..2 {
+        let operand = args.take()?;
+        (low.src[place], high.src[place]) = match operand.value {
+            Value::Integer(value) => (Src::imm(value as u32), Src::imm((value >> 32) as u32)),
+            Value::Register(number) => (Src::reg(Reg(number)), Src::reg(Reg(number).nth(1))),
+            Value::Uniform(number) => {
+                let first = args.uniform(number);
+                if first.is_zero() {
+                    (Src::RZ, Src::RZ)
+                } else {
+                    (Src::uniform(first), Src::uniform(first.nth(1)))
+                }
+            }
+            _ => return Err("an operand is of a kind that is not known of it".into()),
+        };
+        let changed = operand.negate || operand.complement;
+        (low.src[place].neg, high.src[place].neg) = (changed, changed);
+    }
+    let carry = if x.0 { args.maybe_pred_src() } else { None };
+    low.psrc[..2].copy_from_slice(&[carry.unwrap_or(PredSrc::FALSE), PredSrc::FALSE]);
+    if low.pdst[0] != Pred::PT {
+        high.psrc[..2].copy_from_slice(&[PredSrc { pred: low.pdst[0], not: false }, PredSrc::FALSE]);
+        return Ok(Aside::of([low, high]));
+    }
+    // The carry between the words has a predicate for a while.
+    let borrowed = Borrowed(args.temporary(0));
+    low.pdst[0] = Pred(0);
+    high.psrc[..2].copy_from_slice(&[PredSrc { pred: Pred(0), not: false }, PredSrc::FALSE]);
+    Ok(Aside::of([borrowed.keep(), low, high, borrowed.put_back()]))
+}
+
+/// Whether a shifted term is subtracted, and the carry of that is wanted.
+pub(super) fn subtracts(word: &Instruction) -> bool {
+    let carries = |operand: &Theirs| match operand.value {
+        Value::Predicate(number) | Value::UniformPredicate(number) => number != PT,
+        _ => false,
+    };
+    let lower = !word.has("HI") && !word.has("X");
+    // The carry is behind the result, the term behind the carry.
+    lower
+        && word.operands.get(1).is_some_and(carries)
+        && word.operands.get(2).is_some_and(|operand| operand.negate)
+}
+
+/// The difference of a term and a shifted one, with the carry of a subtraction.
+pub(super) fn shifted_and_subtracted(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let mut sum = Inst::new(Op::Iadd3Carries { x: Extended(false) });
+    args.dst(&mut sum)?;
+    args.pred_dsts(&mut sum);
+    let [term, other] = [args.src()?, args.src()?];
+    let shift = Src::imm(args.integer()? as u32);
+    let op = Op::ShfL { wide: Wide(false), wrap: Wrap(false), high: High(false) };
+    let mut shifted = Inst::new(op).srcs([Src { neg: false, ..term }, shift, Src::RZ]);
+    // A uniform instruction reads uniform registers: the result's, unless the other term is there.
+    let uniform = sum.pdst.iter().any(|pred| pred.is_uniform());
+    let place = if uniform {
+        let result = Src::uniform(sum.udst);
+        if sum.udst.is_zero() || other.operand == result.operand {
+            return Err("the shifted term has no place".into());
+        }
+        shifted.udst = sum.udst;
+        result
+    } else {
+        shifted.dst = args.temporary(0);
+        Src::reg(shifted.dst)
+    };
+    sum.psrc[..2].fill(PredSrc::FALSE);
+    sum = sum.srcs([Src { neg: true, ..place }, other, Src::RZ]);
+    Ok(Aside::of([shifted, sum]))
+}
+
+/// Whether the addend of a product of 64 bits is negated or complemented.
+pub(super) fn has_changed_addend(word: &Instruction) -> bool {
+    let addend =
+        |operand: &&Theirs| !matches!(operand.value, Value::Predicate(_) | Value::UniformPredicate(_));
+    word.operands.iter().rfind(addend).is_some_and(|operand| operand.negate || operand.complement)
+}
+
+/// A product of 64 bits and an addend whose complement is added: with one more where it is negated, and with the carry otherwise.
+pub(super) fn changed_addend(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let (x, sign) = (args.has("X"), arithmetic::sign(args));
+    let upper = !args.has("WIDE") && args.has("HI");
+    let mut sum = Inst::new(Op::ImadWideCarry { sign, x: Extended(true) });
+    args.dst(&mut sum)?;
+    let result = sum.dst;
+    sum.pdst[0] = args.pred_dst().unwrap_or(Pred::PT);
+    args.srcs::<3>(&mut sum)?;
+    sum.psrc[0] = if x { args.pred_src() } else { PredSrc::TRUE };
+    let pair = [0, 1].map(|number| match sum.src[2].operand {
+        Operand::Reg(reg) => Ok(Src::reg(reg.nth(number))),
+        Operand::Uniform(reg) => Ok(Src::uniform(reg.nth(number))),
+        _ => Err("an addend of this kind cannot be negated here"),
+    });
+    let [low, high] = [pair[0]?, pair[1]?];
+    // A uniform instruction reads uniform registers: the result's, which nothing else may read.
+    let uniform = !sum.udst.is_zero();
+    let reads_result =
+        |src: &Src| matches!(src.operand, Operand::Uniform(reg) if reg.0 | 1 == sum.udst.0 | 1);
+    if uniform && sum.src[..2].iter().any(reads_result) {
+        return Err(format!("the changed addend of `{word}` has no place"));
+    }
+    let mut insts = Vec::new();
+    for (number, source) in [low, high].into_iter().enumerate() {
+        let mut complement = Inst::new(Op::Lop3 { lut: Lut(0x0F) }).srcs([source, Src::RZ, Src::RZ]);
+        if uniform {
+            complement.udst = sum.udst.nth(number as u8);
+        } else {
+            complement.dst = args.temporary(number as u8);
+        }
+        insts.push(complement);
+    }
+    sum.src[2] = if uniform { Src::uniform(sum.udst) } else { Src::reg(args.temporary(0)) };
+    if upper {
+        if uniform {
+            return Err("a uniform result with a changed addend is not known of it".into());
+        }
+        sum.dst = args.temporary(2);
+    }
+    insts.push(sum);
+    if upper {
+        insts.push(moved(Src::reg(sum.dst.nth(1)), result));
+    }
+    Ok(Aside::of(insts))
+}
+
+/// The parts of a register behind its lowest byte.
+pub(super) const BYTES: [&str; 3] = ["B1", "B2", "B3"];
+
+/// Predicates from a byte of a register.
+pub(super) fn predicates_of_byte(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    arithmetic::predicates(args)?;
+    let (register, part) = args.part()?;
+    let number = BYTES.iter().position(|byte| *byte == part).ok_or("which byte it reads is not known")?;
+    let byte = args.temporary(0);
+    // The byte, and three of zero.
+    let selector = Src::imm(0x4441 + number as u32);
+    let op = Op::Prmt { mode: PrmtMode::Index };
+    let moved = Inst { dst: byte, ..Inst::new(op).srcs([register, selector, Src::RZ]) };
+    let set = Inst::new(Op::R2p {}).srcs([Src::reg(byte), args.src()?]);
+    Ok(Aside::of([moved, set]))
+}
+
+/// The uniform predicates that a mask names in the bits of a word, and the other bits of a source.
+pub(super) fn packed_predicates(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let mut rest = Inst::new(Op::Lop3 { lut: Lut(0xC0) });
+    args.dst(&mut rest)?;
+    if !matches!(args.take()?, Theirs { value: Value::Name("UPR"), suffix: "", .. }) {
+        return Err("only UP0 to UP6 in the lowest byte are known of it".into());
+    }
+    let source = args.src()?;
+    let mask = args.integer()? as u32;
+    let mut insts = vec![rest.srcs([source, Src::imm(!mask), Src::RZ])];
+    for number in (0..PT).filter(|number| mask >> number & 1 == 1) {
+        let word = Src::uniform(rest.udst);
+        let set = Inst { udst: rest.udst, ..Inst::new(Op::Lop3 { lut: Lut(0xFC) }) };
+        let set = set.srcs([word, Src::imm(1 << number), Src::RZ]);
+        insts.push(set.guarded(PredSrc { pred: Pred::uniform(number), not: false }));
+    }
+    Ok(Aside::of(insts))
+}
+
+/// Functions of the signs of three registers: the function of the registers themselves has the sign that is wanted.
+pub(super) fn signs(code: &Code<'_>, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("LUT");
+    let mut results = Inst::new(Op::Nop {});
+    args.pred_dsts(&mut results);
+    let mut sources = [Src::RZ; 3];
+    for source in &mut sources {
+        let part;
+        (*source, part) = args.part()?;
+        if !matches!(part, "SIGN" | "") || source.neg {
+            return Err("one of its sources is of a kind that is not known of it".into());
+        }
+    }
+    let mut insts = Vec::new();
+    for (at, pred) in results.pdst.into_iter().enumerate() {
+        let lut = Lut(args.integer()? as u8);
+        if pred == Pred::PT {
+            continue;
+        }
+        let mut combined = Inst::new(Op::Lop3 { lut }).srcs(sources);
+        let word = if pred.is_uniform() {
+            combined.udst = code.layout.free_uniform.ok_or("all uniform registers are in use")?;
+            Src::uniform(combined.udst)
+        } else {
+            combined.dst = args.temporary(at as u8);
+            Src::reg(combined.dst)
+        };
+        let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::S32, bop: BoolOp::And, ex: Extended(false) };
+        let mut sign = Inst::new(op).srcs([word, Src::RZ]);
+        sign.pdst[0] = pred;
+        sign.psrc[0] = PredSrc::TRUE;
+        insts.extend([combined, sign]);
+    }
+    Ok(Aside::of(insts))
+}

@@ -1,0 +1,129 @@
+//! Instructions that our table can express only in several, which stand behind the code of the function.
+
+mod accesses;
+mod flow;
+mod halves;
+mod integers;
+
+use super::args::Args;
+use super::code::{Aside, Code, Place, Refusal};
+use super::control;
+use super::half::UPPER_NEGATED;
+use super::memory;
+use sass::{Instruction, Operand as Theirs, PT, Value};
+use trace_format::isa::{BoolOp, Extended, ICmp, Inst, Lut, Op, Pred, PredSrc, Reg, Sign, Src};
+
+/// Translates an instruction that is known here; none if it is another.
+pub(super) fn translate(
+    code: &Code<'_>,
+    at: usize,
+    word: &Instruction,
+    args: &mut Args<'_>,
+) -> Result<Option<Place>, Refusal> {
+    match word.mnemonic {
+        "BRA" if flow::is_divergence_test(word) => flow::divergence_test(code, args).map(Some),
+        "R2UR" if control::is_comparison_of_masks(word) => {
+            Ok(Some(Aside::of(control::comparison_of_masks(code, at, args)?)))
+        }
+        "CS2R" if integers::clock(word).is_some() => integers::whole_clock(word, args).map(Some),
+        "WARPSYNC" if word.has("EXCLUSIVE") => flow::exclusive(code, args).map(Some),
+        "BRX" | "BRXU" => flow::branch(code, word, args).map(Some),
+        "LEA" | "ULEA" if word.has("X") && !word.has("HI") => integers::lea(args).map(Some),
+        "IMAD" if word.has("HI") && (word.has("X") || answers_second(word)) => {
+            integers::high_with_carry(args).map(Some)
+        }
+        "HADD2" | "HMUL2" | "HFMA2"
+            if word.operands.iter().any(|operand| operand.suffix == UPPER_NEGATED) =>
+        {
+            halves::upper_negated(word, args).map(Some)
+        }
+        "IMAD" | "UIMAD" if (word.has("WIDE") || word.has("HI")) && integers::has_changed_addend(word) => {
+            integers::changed_addend(word, args).map(Some)
+        }
+        "HSET2" | "HSETP2"
+            if word.operands.iter().any(|operand| matches!(operand.suffix, "H0_H0" | "H1_H1")) =>
+        {
+            halves::compared_halves(word, args).map(Some)
+        }
+        "IADD" | "VIADD" if word.has("64") && word.has("X") => integers::pair_with_carry(args).map(Some),
+        "IADD" | "VIADD"
+            if word.has("64")
+                && matches!(word.operands.get(1), Some(Theirs { value: Value::Predicate(..PT), .. })) =>
+        {
+            integers::pair_with_carry(args).map(Some)
+        }
+        "SEL" if word.has("64") && word.operands.iter().any(integers::is_unsigned_literal) => {
+            integers::chosen_literal(word, args).map(Some)
+        }
+        "LEA" | "ULEA" if integers::subtracts(word) => integers::shifted_and_subtracted(args).map(Some),
+        "BAR" if word.has("RED") && control::taker(code, at).is_none() => {
+            flow::kept_result(code, at, args).map(Some)
+        }
+        "B2R" if word.has("RESULT") && !control::is_result(code, at) => flow::taken_result(args).map(Some),
+        "HADD2" if word.operands.iter().any(|operand| operand.suffix == "F32") => {
+            halves::converted_half(args).map(Some)
+        }
+        "I2F"
+            if (word.has("U64") || word.has("S64"))
+                && word.operands.iter().any(|operand| matches!(operand.value, Value::Integer(_))) =>
+        {
+            halves::wide_literal(word, args).map(Some)
+        }
+        "R2P" if word.operands.iter().any(|operand| integers::BYTES.contains(&operand.suffix)) => {
+            integers::predicates_of_byte(args).map(Some)
+        }
+        "MOV" | "UMOV" if word.operands.iter().any(|operand| matches!(operand.value, Value::Wide(_))) => {
+            integers::wide_move(args).map(Some)
+        }
+        "F2I" if word.operands.iter().any(|operand| operand.suffix == "H1") => {
+            halves::of_upper_half(args).map(Some)
+        }
+        "UP2UR" => integers::packed_predicates(args).map(Some),
+        "SGXT" | "USGXT" if word.has("W") => integers::wrapped_extension(args).map(Some),
+        "PLOP3" | "UPLOP3" if word.operands.iter().any(|operand| operand.suffix == "SIGN") => {
+            integers::signs(code, args).map(Some)
+        }
+        "LDGSTS" => accesses::copy(word, args).map(Some),
+        "ATOM" if accesses::answers(word).is_some() => accesses::answered_atomic(word, args).map(Some),
+        "LD" | "ST" if memory::is_narrow(word) => accesses::narrow(word, args).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// P0, whose value is kept in a register, and put back before the code goes on.
+struct Borrowed(Reg);
+
+impl Borrowed {
+    fn keep(&self) -> Inst {
+        Inst { dst: self.0, ..Inst::new(Op::P2r {}).srcs([Src::RZ, Src::imm(0x7F)]) }
+    }
+
+    fn put_back(&self) -> Inst {
+        Inst::new(Op::R2p {}).srcs([Src::reg(self.0), Src::imm(1)])
+    }
+
+    /// It is whether two words are equal.
+    fn compare(a: Src, b: Src) -> Inst {
+        let op = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
+        let mut compare = Inst::new(op).srcs([a, b]);
+        (compare.pdst[0], compare.psrc[0]) = (Pred(0), PredSrc::TRUE);
+        compare
+    }
+
+    /// A branch if it holds.
+    fn jump() -> Inst {
+        Inst::new(Op::Bra {}).guarded(PredSrc { pred: Pred(0), not: false })
+    }
+}
+
+/// to = source & mask.
+fn and(source: Src, mask: u32, to: Reg) -> Inst {
+    let mut inst = Inst::new(Op::Lop3 { lut: Lut(0xC0) }).srcs([source, Src::imm(mask), Src::RZ]);
+    inst.dst = to;
+    inst
+}
+
+/// Whether the operand behind the result is a predicate that is written.
+fn answers_second(word: &Instruction) -> bool {
+    matches!(word.operands.get(1), Some(operand) if matches!(operand.value, Value::Predicate(number) if number != PT))
+}

@@ -7,7 +7,7 @@ use super::error::{LoadError, MAX_MODULE_BYTES};
 use super::placement::{CONST_BANK, GRID_WORKSPACE, Placement, Shape, place, place_heap};
 use crate::memory::GlobalMemory;
 use crate::native::banks::{Surroundings, fill};
-use crate::native::module::{Patch, PatchValue};
+use crate::native::patch::{Patch, PatchValue};
 use crate::native::{NativeError, NativeModule};
 use sass::cubin::Place;
 use std::sync::Arc;

@@ -6,7 +6,7 @@
 //! translation.
 
 use super::error::NativeError;
-use super::module::{Patch, PatchValue};
+use super::patch::{Patch, PatchValue};
 use super::translate::{External, Layout, Section};
 use crate::fatbin;
 use sass::cubin::{CodeField, CodeRelocation, Cubin, Function, IndirectBranch, Place, Referent, Relocation};

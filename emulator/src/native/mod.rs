@@ -9,6 +9,7 @@ mod error;
 pub mod hazards;
 mod link;
 pub mod module;
+pub mod patch;
 pub mod translate;
 
 pub use error::NativeError;

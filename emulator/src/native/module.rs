@@ -4,6 +4,7 @@
 
 use super::error::NativeError;
 use super::link::{CodeAddresses, Linked, ModuleCode, link};
+use super::patch::Patch;
 use super::translate::translate;
 use crate::fatbin::{self, Image, ImageKind};
 use crate::lower::hidden_registers;
@@ -15,26 +16,6 @@ use std::path::Path;
 use std::sync::OnceLock;
 use trace_format::isa::{MachineKernel, Op, Param};
 use warplab_host::input;
-
-/// Eight bytes that get an address when the module is in device memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Patch {
-    /// The part that the bytes are in.
-    pub place: Place,
-    /// Where in the part.
-    pub offset: u64,
-    /// What they get.
-    pub value: PatchValue,
-}
-
-/// The value of a [`Patch`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PatchValue {
-    /// The address of a place in a part of the module's data.
-    Data(Place, u64),
-    /// This address, of code.
-    Code(u64),
-}
 
 /// A variable of a module.
 #[derive(Clone, PartialEq, Eq, Debug)]

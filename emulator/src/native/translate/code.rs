@@ -1,6 +1,6 @@
 //! The decoded code of a function, in which targets are found.
 
-use super::Layout;
+use super::layout::Layout;
 use sass::cubin::IndirectBranch;
 use sass::{INSTRUCTION_BYTES, Instruction, RZ};
 use trace_format::isa::{Inst, Lut, MemWidth, Op, Operand, Pc, Pred, PredSrc, Reg, Src};

@@ -13,17 +13,19 @@ mod code;
 mod control;
 mod float;
 mod half;
+mod layout;
 mod memory;
 mod section;
 
 pub(super) use bits::DependenceBarrier;
+pub(super) use layout::Layout;
 pub use section::{External, Section};
 
 use args::Args;
 use code::{Aside, Code, Place, Refusal};
-use sass::{INSTRUCTION_BYTES, Instruction, Operand, PT, Value};
+use sass::{INSTRUCTION_BYTES, Instruction, PT};
 use trace_format::isa::{
-    ControlBits, Inst, Language, Op, Pc, Position, Pred, PredSrc, SourceFile, SourceLine, UniformReg,
+    ControlBits, Inst, Language, Op, Pc, Position, Pred, PredSrc, SourceFile, SourceLine,
 };
 
 /// Code in our ISA.
@@ -101,54 +103,6 @@ pub fn translate(sections: &[Section], externals: &[External], file: &str) -> Tr
     out.traps.sort_by_key(|(pc, _)| *pc);
     out.entries.sort_unstable();
     out
-}
-
-/// Where sections and functions that are not in the file begin in the translation.
-pub(super) struct Layout {
-    pub(super) sections: Vec<Pc>,
-    pub(super) externals: Vec<Pc>,
-    /// Where functions begin that may be called.
-    entries: Vec<Pc>,
-    /// A uniform register that no section names.
-    free_uniform: Option<UniformReg>,
-}
-
-impl Layout {
-    pub(super) fn of(sections: &[Section], externals: &[External]) -> Layout {
-        let mut next = 0;
-        let mut place = |length: usize| {
-            let begin = next;
-            next += length as u32;
-            Pc(begin)
-        };
-        let bases: Vec<Pc> = sections.iter().map(|section| place(section.words.len())).collect();
-        let of_external = |external: &External| place(external.code().map_or(1, |insts| insts.len()));
-        let externals: Vec<Pc> = externals.iter().map(of_external).collect();
-        let inside = sections.iter().zip(&bases).flat_map(|(section, base)| {
-            section.parts.iter().map(|(start, _)| Pc(base.0 + (start / INSTRUCTION_BYTES as u64) as u32))
-        });
-        let entries = inside.chain(bases.iter().skip(1).copied()).chain(externals.iter().copied()).collect();
-        let named =
-            sections.iter().flat_map(|section| section.words.iter().flatten()).filter_map(highest_uniform);
-        let free = named.max().map_or(0, |highest| highest + 1);
-        let free_uniform = (free < UNIFORM_REGISTERS).then_some(UniformReg(free));
-        Layout { sections: bases, externals, entries, free_uniform }
-    }
-}
-
-/// Uniform registers of every target.
-const UNIFORM_REGISTERS: u8 = 63;
-
-/// The highest uniform register that an instruction may name, as part of a pair or of four.
-fn highest_uniform(word: &Instruction) -> Option<u8> {
-    let number = |operand: &Operand| match operand.value {
-        Value::Uniform(number) => Some(number),
-        Value::Constant { uniform, .. } => uniform,
-        Value::Address { descriptor, uniform, .. } => uniform.max(descriptor),
-        _ => None,
-    };
-    let named = word.operands.iter().filter_map(number).filter(|number| *number != word.uniform_zero);
-    named.max().map(|number| number | 3)
 }
 
 impl Translated {

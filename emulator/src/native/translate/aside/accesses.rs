@@ -3,7 +3,7 @@
 use super::super::args::Args;
 use super::super::code::{Aside, Place, Refusal, constant, moved};
 use super::super::memory::{self, WIDTHS};
-use super::and;
+use super::parts::and;
 use sass::{Instruction, PT, Value};
 use trace_format::isa::{
     Extended, Inst, Lut, Max, MemOrder, MemWidth, Op, Pred, PredSrc, ReadOnly, Scale, Sign, Src, Wrap,

@@ -3,7 +3,7 @@
 use super::super::args::{Args, EVERY_LANE};
 use super::super::code::{Aside, Code, Place, Refusal, moved};
 use super::super::control;
-use super::Borrowed;
+use super::parts::Borrowed;
 use sass::{INSTRUCTION_BYTES, Instruction, Operand as Theirs, Value};
 use trace_format::isa::{
     BarMode, BoolOp, Extended, ICmp, Inst, MemWidth, Op, Pred, PredSrc, Reg, Sign, Src, UniformReg, VoteMode,

@@ -3,11 +3,11 @@
 use super::super::args::Args;
 use super::super::arithmetic;
 use super::super::code::{Aside, Code, Place, Refusal, moved};
-use super::{Borrowed, and};
+use super::parts::{Borrowed, and};
 use sass::{Instruction, Operand as Theirs, PT, Value};
 use trace_format::isa::{
-    BoolOp, Extended, High, ICmp, Inst, Lut, Op, Operand, Pred, PredSrc, PrmtMode, Reg, Sign, SpecialReg,
-    Src, Wide, Wrap,
+    BoolOp, Extended, High, ICmp, Inst, Lut, Max, Op, Operand, Pred, PredSrc, PrmtMode, Reg, Sign,
+    SpecialReg, Src, Wide, Wrap,
 };
 
 /// A shifted sum with a carry into its lower word.
@@ -155,6 +155,115 @@ pub(super) fn pair_with_carry(args: &mut Args<'_>) -> Result<Place, Refusal> {
     low.pdst[0] = Pred(0);
     high.psrc[..2].copy_from_slice(&[PredSrc { pred: Pred(0), not: false }, PredSrc::FALSE]);
     Ok(Aside::of([borrowed.keep(), low, high, borrowed.put_back()]))
+}
+
+/// A source that several instructions read, in a register: the others may have a literal of their own.
+fn in_register(source: Src, to: Reg, insts: &mut Vec<Inst>) -> Src {
+    if matches!(source.operand, Operand::Reg(_)) {
+        return source;
+    }
+    insts.push(moved(source, to));
+    Src::reg(to)
+}
+
+/// A sum that ends at the smallest and the largest number.
+pub(super) fn saturated_sum(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("ISAT");
+    args.has("S32");
+    let borrowed = Borrowed(args.temporary(0));
+    let [whole, overflow, bound] = [1, 2, 3].map(|number| args.temporary(number));
+    let mut chosen = Inst::new(Op::Sel {});
+    args.dst(&mut chosen)?;
+    let [a, b] = [args.src()?, args.src()?];
+    if a.neg || b.neg {
+        return Err("a negated term of a saturated sum is not known".into());
+    }
+    let mut insts = vec![borrowed.keep()];
+    let (a, b) =
+        (in_register(a, args.temporary(4), &mut insts), in_register(b, args.temporary(5), &mut insts));
+    let sum = Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([a, b, Src::RZ]).dst(whole);
+    // It overflows where its sign is that of neither term.
+    let signs = Inst::new(Op::Lop3 { lut: Lut(0x42) }).srcs([a, b, Src::reg(whole)]).dst(overflow);
+    let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::S32, bop: BoolOp::And, ex: Extended(false) };
+    let sign = |source: Src| {
+        let mut compare = Inst::new(op).srcs([source, Src::RZ]);
+        (compare.pdst[0], compare.psrc[0]) = (Pred(0), PredSrc::TRUE);
+        compare
+    };
+    let when = PredSrc { pred: Pred(0), not: false };
+    let largest = Inst::new(Op::Mov {}).srcs([Src::imm(i32::MAX as u32)]).dst(bound);
+    let smallest = Inst::new(Op::Mov {}).srcs([Src::imm(1 << 31)]).dst(bound).guarded(when);
+    chosen.psrc[0] = when;
+    let chosen = chosen.srcs([Src::reg(bound), Src::reg(whole)]);
+    insts.extend([
+        sum,
+        signs,
+        largest,
+        sign(a),
+        smallest,
+        sign(Src::reg(overflow)),
+        chosen,
+        borrowed.put_back(),
+    ]);
+    Ok(Aside::of(insts))
+}
+
+/// The sums of both halves.
+pub(super) fn sum_of_halves(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    args.has("16x2");
+    let [low, upper, high] = [0, 1, 2].map(|number| args.temporary(number));
+    let mut both = Inst::new(Op::Prmt { mode: PrmtMode::Index });
+    args.dst(&mut both)?;
+    let [a, b] = [args.src()?, args.src()?];
+    if a.neg || b.neg {
+        return Err("a negated term of a sum of halves is not known".into());
+    }
+    let mut insts = Vec::new();
+    let (a, b) =
+        (in_register(a, args.temporary(4), &mut insts), in_register(b, args.temporary(5), &mut insts));
+    let sum =
+        |a: Src, b: Src, to: Reg| Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([a, b, Src::RZ]).dst(to);
+    insts.extend([
+        sum(a, b, low),
+        and(a, 0xFFFF_0000, upper),
+        and(b, 0xFFFF_0000, high),
+        sum(Src::reg(upper), Src::reg(high), high),
+        both.srcs([Src::reg(low), Src::imm(0x7610), Src::reg(high)]),
+    ]);
+    Ok(Aside::of(insts))
+}
+
+/// The smaller or the larger of both halves.
+pub(super) fn minimum_of_halves(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let is_signed = args.has("S16x2");
+    args.has("U16x2");
+    let mut both = Inst::new(Op::Prmt { mode: PrmtMode::Index });
+    args.dst(&mut both)?;
+    let sources = [args.src()?, args.src()?];
+    if sources.iter().any(|source| source.neg) {
+        return Err("a negated half is not known of it".into());
+    }
+    let max = Max(arithmetic::is_max(args)?);
+    let sign = if is_signed { Sign::S32 } else { Sign::U32 };
+    let halves = [0, 1].map(|number| args.temporary(number));
+    let other = args.temporary(2);
+    let mut insts = Vec::new();
+    let mut at = 4;
+    let sources = sources.map(|source| {
+        at += 1;
+        in_register(source, args.temporary(at), &mut insts)
+    });
+    // Each half with its sign, or with zeros from the other source of the permutation.
+    let selectors = if is_signed { [0x9910, 0xBB32] } else { [0x4410, 0x4432] };
+    for (half, selector) in halves.into_iter().zip(selectors) {
+        for (source, to) in sources.into_iter().zip([half, other]) {
+            let op = Op::Prmt { mode: PrmtMode::Index };
+            insts.push(Inst::new(op).srcs([source, Src::imm(selector), Src::RZ]).dst(to));
+        }
+        insts.push(Inst::new(Op::Imnmx { sign, max }).srcs([Src::reg(half), Src::reg(other)]).dst(half));
+    }
+    insts.push(both.srcs([Src::reg(halves[0]), Src::imm(0x5410), Src::reg(halves[1])]));
+    Ok(Aside::of(insts))
 }
 
 /// Whether a shifted term is subtracted, and the carry of that is wanted.

@@ -4,6 +4,7 @@ mod accesses;
 mod flow;
 mod halves;
 mod integers;
+mod parts;
 
 use super::args::Args;
 use super::code::{Aside, Code, Place, Refusal};
@@ -11,7 +12,6 @@ use super::control;
 use super::half::UPPER_NEGATED;
 use super::memory;
 use sass::{Instruction, Operand as Theirs, PT, Value};
-use trace_format::isa::{BoolOp, Extended, ICmp, Inst, Lut, Op, Pred, PredSrc, Reg, Sign, Src};
 
 /// Translates an instruction that is known here; none if it is another.
 pub(super) fn translate(
@@ -55,6 +55,9 @@ pub(super) fn translate(
         "SEL" if word.has("64") && word.operands.iter().any(integers::is_unsigned_literal) => {
             integers::chosen_literal(word, args).map(Some)
         }
+        "VIADD" if word.has("ISAT") => integers::saturated_sum(args).map(Some),
+        "VIADD" if word.has("16x2") => integers::sum_of_halves(args).map(Some),
+        "VIMNMX" if word.has("S16x2") || word.has("U16x2") => integers::minimum_of_halves(args).map(Some),
         "LEA" | "ULEA" if integers::subtracts(word) => integers::shifted_and_subtracted(args).map(Some),
         "BAR" if word.has("RED") && control::taker(code, at).is_none() => {
             flow::kept_result(code, at, args).map(Some)
@@ -88,39 +91,6 @@ pub(super) fn translate(
         "LD" | "ST" if memory::is_narrow(word) => accesses::narrow(word, args).map(Some),
         _ => Ok(None),
     }
-}
-
-/// P0, whose value is kept in a register, and put back before the code goes on.
-struct Borrowed(Reg);
-
-impl Borrowed {
-    fn keep(&self) -> Inst {
-        Inst { dst: self.0, ..Inst::new(Op::P2r {}).srcs([Src::RZ, Src::imm(0x7F)]) }
-    }
-
-    fn put_back(&self) -> Inst {
-        Inst::new(Op::R2p {}).srcs([Src::reg(self.0), Src::imm(1)])
-    }
-
-    /// It is whether two words are equal.
-    fn compare(a: Src, b: Src) -> Inst {
-        let op = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
-        let mut compare = Inst::new(op).srcs([a, b]);
-        (compare.pdst[0], compare.psrc[0]) = (Pred(0), PredSrc::TRUE);
-        compare
-    }
-
-    /// A branch if it holds.
-    fn jump() -> Inst {
-        Inst::new(Op::Bra {}).guarded(PredSrc { pred: Pred(0), not: false })
-    }
-}
-
-/// to = source & mask.
-fn and(source: Src, mask: u32, to: Reg) -> Inst {
-    let mut inst = Inst::new(Op::Lop3 { lut: Lut(0xC0) }).srcs([source, Src::imm(mask), Src::RZ]);
-    inst.dst = to;
-    inst
 }
 
 /// Whether the operand behind the result is a predicate that is written.

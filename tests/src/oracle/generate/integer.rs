@@ -231,8 +231,8 @@ fn chain(w: &mut Writer<'_>) -> String {
             1 => format!("sub{carry}{hands_on}.{ty} {d}, {a}, {b};"),
             _ => {
                 let half = w.dice.pick(&["lo", "hi"]);
-                // ptxas 13.5 multiplies with zero instead of a constant, and adds that in place of the addend.
-                let b = if w.strict() && bits == 64 && half == "hi" { w.int(bits) } else { b };
+                // ptxas 13.5 multiplies with zero instead of a factor that it knows, and adds that in place of the addend.
+                let half = if w.strict() && bits == 64 { "lo" } else { half };
                 format!("mad{carry}.{half}{hands_on}.{ty} {d}, {a}, {b}, {c};")
             }
         });

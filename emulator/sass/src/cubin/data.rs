@@ -8,7 +8,7 @@ use super::error::{CubinError, SectionError};
 use super::file::{File, Section, Symbol};
 use super::{Cubin, TEXT};
 use goblin::elf::section_header::{SHT_REL, SHT_RELA};
-use goblin::elf::sym::{STT_FUNC, STT_OBJECT};
+use goblin::elf::sym::STT_OBJECT;
 
 const GLOBAL: &str = ".nv.global";
 const GLOBAL_INIT: &str = ".nv.global.init";
@@ -341,7 +341,7 @@ impl<'a> Entry<'_, 'a> {
     pub(super) fn referent(&self, file: &File<'a>, generic: bool) -> Result<Referent<'a>, CubinError> {
         let (symbol, number) = (self.symbol, self.number);
         Ok(match file.sections.get(symbol.section).filter(|_| symbol.section != 0) {
-            None if symbol.kind == STT_FUNC || symbol.kind == 0 => Referent::External(symbol.name),
+            None if symbol.may_be_function() => Referent::External(symbol.name),
             None => {
                 return Err(
                     self.refuse(format!("relocation {number:#x} by {}, which is not defined", symbol.name))

@@ -3,7 +3,7 @@
 use super::error::CubinError;
 use goblin::elf::header::ET_REL;
 use goblin::elf::section_header::SHT_NOBITS;
-use goblin::elf::sym::STT_FUNC;
+use goblin::elf::sym::{STT_FUNC, STT_NOTYPE};
 use goblin::elf::{Elf, SectionHeader};
 
 /// A section.
@@ -34,6 +34,13 @@ pub(super) struct Symbol<'a> {
     pub section: usize,
     pub kind: u8,
     pub other: u8,
+}
+
+impl Symbol<'_> {
+    /// Whether it is a function; one that is defined elsewhere may have no type.
+    pub(super) fn may_be_function(&self) -> bool {
+        matches!(self.kind, STT_FUNC | STT_NOTYPE)
+    }
 }
 
 /// The parts of the file.

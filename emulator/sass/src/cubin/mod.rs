@@ -22,7 +22,6 @@ use attribute::register_counts;
 use error::EM_CUDA;
 use file::{File, Section};
 use goblin::elf::Elf;
-use goblin::elf::sym::STT_FUNC;
 
 /// Version of the ABI from which on the target is in bits 8-15 of the flags.
 const TARGET_IN_SECOND_BYTE: u8 = 8;
@@ -108,8 +107,11 @@ impl<'a> Cubin<'a> {
 
     /// Functions that the file names and does not have, such as `vprintf`, in the order of its symbols.
     pub fn undefined_functions(&self) -> impl Iterator<Item = &'a str> {
-        let undefined =
-            self.file.symbols.iter().filter(|symbol| symbol.section == 0 && symbol.kind == STT_FUNC);
+        let undefined = self
+            .file
+            .symbols
+            .iter()
+            .filter(|symbol| symbol.section == 0 && symbol.may_be_function() && !symbol.name.is_empty());
         undefined.map(|symbol| symbol.name)
     }
 

@@ -31,6 +31,17 @@ const SERVICES: [Service; 8] = [
     service("__warplab_error", SysCall::Error, &[0], 4),
 ];
 
+/// The most bytes that arguments take.
+pub(crate) const ARGUMENT_BYTES: u32 = {
+    let (mut most, mut at) = (0, 0);
+    while at < SERVICES.len() {
+        let bytes = SERVICES[at].argument_bytes();
+        most = if bytes > most { bytes } else { most };
+        at += 1;
+    }
+    most
+};
+
 impl Service {
     /// The function of a name.
     pub(crate) fn named(name: &str) -> Option<&'static Service> {
@@ -38,7 +49,10 @@ impl Service {
     }
 
     /// Bytes of the arguments, of which each has eight at most.
-    pub(crate) fn argument_bytes(&self) -> u32 {
-        self.arguments.last().map_or(0, |last| last + 8)
+    pub(crate) const fn argument_bytes(&self) -> u32 {
+        match self.arguments {
+            [.., last] => *last + 8,
+            [] => 0,
+        }
     }
 }

@@ -9,8 +9,10 @@ use super::error::NativeError;
 use super::patch::{Patch, PatchValue};
 use super::translate::{External, Layout, Section};
 use crate::fatbin;
-use sass::cubin::{CodeField, CodeRelocation, Cubin, Function, IndirectBranch, Place, Referent, Relocation};
-use sass::{INSTRUCTION_BYTES, Value, decode};
+use sass::cubin::{
+    CodeField, CodeRelocation, Cubin, CubinError, Function, IndirectBranch, Place, Referent, Relocation,
+};
+use sass::{INSTRUCTION_BYTES, Instruction, Target, Value, decode};
 use std::collections::HashMap;
 use trace_format::isa::Pc;
 use trace_format::isa::space::{CODE_STRIDE, CODE_WINDOW_HI};
@@ -96,6 +98,35 @@ pub(super) struct Linked {
     pub externals: Vec<External>,
 }
 
+/// A function that a kernel may reach.
+struct Reached<'c, 'a> {
+    function: &'c Function<'a>,
+    section: Section,
+    relocations: Vec<CodeRelocation<'a>>,
+}
+
+impl<'c, 'a> Reached<'c, 'a> {
+    fn of(
+        cubin: &Cubin<'a>,
+        function: &'c Function<'a>,
+        branches: Vec<IndirectBranch>,
+        addresses: &CodeAddresses<'_>,
+    ) -> Result<Reached<'c, 'a>, CubinError> {
+        let section =
+            Section { address: addresses.function(&function.name), ..Section::of(function, branches) };
+        Ok(Reached { function, section, relocations: cubin.code_relocations(function)? })
+    }
+
+    /// Whether it calls functions by absolute addresses in registers.
+    fn calls_through_registers(&self) -> bool {
+        self.section.words.iter().flatten().any(|word| {
+            let through =
+                |operand: &sass::Operand| matches!(operand.value, Value::Register(_) | Value::Uniform(_));
+            word.mnemonic == "CALL" && word.has("ABS") && word.operands.iter().any(through)
+        })
+    }
+}
+
 /// Links a kernel of a module with this code; `base` gives the address of a part of the data.
 pub(super) fn link<'a>(
     cubin: &Cubin<'a>,
@@ -107,15 +138,14 @@ pub(super) fn link<'a>(
 ) -> Result<Linked, NativeError> {
     let refuse = |error| NativeError::Cubin { file: file.to_owned(), error };
     let addresses = CodeAddresses::of(cubin, &code.externals);
-    let mut reached: Vec<&Function<'a>> = vec![kernel];
-    let mut sections = vec![addresses.section(kernel, branches)];
-    let mut relocations: Vec<Vec<CodeRelocation<'a>>> = Vec::new();
+    let mut reached = vec![Reached::of(cubin, kernel, branches, &addresses).map_err(refuse)?];
     let mut externals: Vec<&str> = Vec::new();
     let mut through_registers = false;
-    while let Some(function) = reached.get(relocations.len()).copied() {
-        let own = cubin.code_relocations(function).map_err(refuse)?;
+    let mut at = 0;
+    while let Some(function) = reached.get(at) {
+        at += 1;
         let mut names: Vec<&str> = Vec::new();
-        for relocation in &own {
+        for relocation in &function.relocations {
             match relocation.of {
                 Referent::Data { .. } => {}
                 Referent::Code { function, .. } => names.push(function),
@@ -123,13 +153,13 @@ pub(super) fn link<'a>(
                 Referent::External(name) => externals.push(name),
             }
         }
-        if !through_registers && calls_through_registers(&sections[relocations.len()]) {
+        if !through_registers && function.calls_through_registers() {
             through_registers = true;
             names.extend(code.addressed.iter().map(String::as_str));
             externals = code.externals.iter().map(String::as_str).collect();
         }
         for name in names {
-            if reached.iter().any(|known| known.name == name) {
+            if reached.iter().any(|known| known.function.name == name) {
                 continue;
             }
             if let Some(library) = fatbin::closed_function(name) {
@@ -137,56 +167,47 @@ pub(super) fn link<'a>(
             }
             let Some(function) = cubin.function(name) else { continue };
             let branches = cubin.indirect_branches(function).map_err(refuse)?;
-            reached.push(function);
-            sections.push(addresses.section(function, branches));
+            reached.push(Reached::of(cubin, function, branches, &addresses).map_err(refuse)?);
         }
-        relocations.push(own);
     }
     let external = |name: &&str| External { name: (*name).to_owned(), address: addresses.external(name) };
     let externals: Vec<External> = externals.iter().map(external).collect();
-    let layout = Layout::of(&sections, &externals);
+    let layout = Layout::of(reached.iter().map(|function| &function.section), &externals);
     let places =
         Places { addresses: &addresses, layout: &layout, reached: &reached, externals: &externals, base };
-    for (at, relocations) in relocations.iter().enumerate() {
-        for relocation in relocations {
-            let number = relocation.address as usize / INSTRUCTION_BYTES;
-            let (Some(word), Some(place)) =
-                (reached[at].words().nth(number), sections[at].words.get_mut(number))
-            else {
-                continue;
-            };
-            let word = relocation.field.put(word, places.value(relocation));
-            *place = decode(cubin.target, relocation.address, word).map_err(|error| error.to_string());
+    let words: Vec<_> = reached.iter().map(|function| places.addressed(cubin.target, function)).collect();
+    let mut sections: Vec<Section> = reached.into_iter().map(|function| function.section).collect();
+    for (section, words) in sections.iter_mut().zip(words) {
+        for (number, word) in words {
+            // What stands in the padding behind the last instruction does not run.
+            if let Some(place) = section.words.get_mut(number) {
+                *place = word;
+            }
         }
     }
     Ok(Linked { sections, externals })
-}
-
-/// Whether a section calls functions by absolute addresses in registers.
-fn calls_through_registers(section: &Section) -> bool {
-    section.words.iter().flatten().any(|word| {
-        let through =
-            |operand: &sass::Operand| matches!(operand.value, Value::Register(_) | Value::Uniform(_));
-        word.mnemonic == "CALL" && word.has("ABS") && word.operands.iter().any(through)
-    })
-}
-
-impl CodeAddresses<'_> {
-    fn section(&self, function: &Function<'_>, branches: Vec<IndirectBranch>) -> Section {
-        Section { address: self.function(&function.name), ..Section::of(function, branches) }
-    }
 }
 
 /// What relocations of a kernel's code are about.
 struct Places<'p, 'a> {
     addresses: &'p CodeAddresses<'p>,
     layout: &'p Layout,
-    reached: &'p [&'p Function<'a>],
+    reached: &'p [Reached<'p, 'a>],
     externals: &'p [External],
     base: &'p dyn Fn(Place) -> u64,
 }
 
 impl Places<'_, '_> {
+    /// The words of a function that get addresses, with their numbers.
+    fn addressed(&self, target: Target, of: &Reached<'_, '_>) -> Vec<(usize, Result<Instruction, String>)> {
+        let word = |relocation: &CodeRelocation<'_>| {
+            let number = relocation.address as usize / INSTRUCTION_BYTES;
+            let word = relocation.field.put(of.function.words().nth(number)?, self.value(relocation));
+            Some((number, decode(target, relocation.address, word).map_err(|error| error.to_string())))
+        };
+        of.relocations.iter().filter_map(word).collect()
+    }
+
     /// The address that a field gets.
     fn value(&self, relocation: &CodeRelocation<'_>) -> u64 {
         let calls = matches!(relocation.field, CodeField::Call | CodeField::LongCall);
@@ -197,7 +218,7 @@ impl Places<'_, '_> {
             }
             Referent::Code { function, offset } => {
                 let inside = offset.wrapping_add_signed(relocation.addend);
-                let number = self.reached.iter().position(|known| known.name == function);
+                let number = self.reached.iter().position(|known| known.function.name == function);
                 match number {
                     // A function, and no place within one.
                     Some(1..) if inside == 0 && !calls => code_address(self.addresses.function(function)),

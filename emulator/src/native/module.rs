@@ -85,6 +85,7 @@ impl NativeModule {
         let data = cubin.data().map_err(refuse)?;
         let code = ModuleCode::of(&cubin, &data.relocations);
         let addresses = CodeAddresses::of(&cubin, &code.externals);
+        let patches = data.relocations.iter().map(|relocation| addresses.patch(relocation)).collect();
         let kernel = |function: &Function<'_>| Kernel { name: function.name.clone(), plan: OnceLock::new() };
         let kernels: Vec<Kernel> = cubin.kernels().map(kernel).collect();
         let variable = |variable: &sass::cubin::Variable<'_>| NativeVariable {
@@ -103,9 +104,9 @@ impl NativeModule {
             constants: data.constants.to_vec(),
             addresses: data.addresses.to_vec(),
             variables: data.variables.iter().map(variable).collect(),
-            patches: data.relocations.iter().map(|relocation| addresses.patch(relocation)).collect(),
+            patches,
             image: Vec::new(),
-            code: code.clone(),
+            code,
         };
         Ok(NativeModule { image, ..module })
     }

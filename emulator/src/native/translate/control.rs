@@ -4,10 +4,7 @@ use super::args::{Args, EVERY_LANE};
 use super::code::{Code, Refusal};
 use sass::{INSTRUCTION_BYTES, Instruction, Operand as Theirs, PT, Value};
 use trace_format::isa::space::SHARED_WINDOW_HI;
-use trace_format::isa::{
-    BarMode, BoolOp, Clear, Convergence, Extended, ICmp, Inst, Op, Pc, Pred, PredSrc, Reg, Scope, Sign,
-    SpecialReg, Src, VoteMode,
-};
+use trace_format::isa::{BarMode, Clear, Convergence, Inst, Op, Pc, Pred, Reg, Scope, SpecialReg, Src};
 
 /// Translates an instruction of this file; none if it is another.
 pub(super) fn translate(
@@ -231,39 +228,6 @@ fn compares_masks(code: &Code<'_>, at: usize, word: &Instruction) -> bool {
 pub(super) fn is_comparison_of_masks(word: &Instruction) -> bool {
     word.mnemonic == "R2UR"
         && matches!(word.operands.first(), Some(Theirs { value: Value::Predicate(..PT), .. }))
-}
-
-/// `R2UR P, URZ, R`: whether lanes have masks of others than themselves. The branch on convergence behind it is taken where
-/// they have not, that on divergence where they have; both are guarded by `!P`. What hardware compares is not known. Here
-/// the code for converged lanes runs only if each lane's mask is that of the lanes that are there, which is never wrong.
-pub(super) fn comparison_of_masks(
-    code: &Code<'_>,
-    at: usize,
-    args: &mut Args<'_>,
-) -> Result<[Inst; 3], Refusal> {
-    let pred = args.pred_dst().ok_or("its predicate is missing")?;
-    args.skip(1);
-    let masks = args.src()?;
-    let names = |word: &&Instruction| {
-        word.guard.predicate == pred.0 || word.operands.iter().any(|of| of.value == Value::Predicate(pred.0))
-    };
-    let reader = code.words[at + 1..].iter().map_while(|word| word.as_ref().ok()).find(names);
-    let reader = reader.filter(|word| word.guard.negated && word.guard.predicate == pred.0);
-    let diverges = match reader {
-        Some(word) if word.has("DIV") => true,
-        Some(word) if word.has("CONV") => false,
-        _ => return Err("its predicate is known before a branch on convergence or divergence alone".into()),
-    };
-    let here = args.temporary(0);
-    let mut ballot = Inst::new(Op::Vote { mode: VoteMode::Ballot }).srcs([EVERY_LANE]);
-    (ballot.dst, ballot.psrc[0]) = (here, PredSrc::TRUE);
-    let (cmp, mode) = if diverges { (ICmp::Eq, VoteMode::All) } else { (ICmp::Ne, VoteMode::Any) };
-    let op = Op::Isetp { cmp, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
-    let mut compare = Inst::new(op).srcs([masks, Src::reg(here)]);
-    (compare.pdst[0], compare.psrc[0]) = (pred, PredSrc::TRUE);
-    let mut all = Inst::new(Op::Vote { mode }).srcs([EVERY_LANE]);
-    (all.pdst[0], all.psrc[0]) = (pred, PredSrc { pred, not: false });
-    Ok([ballot, compare, all])
 }
 
 fn convergence(args: &mut Args<'_>) -> Result<Convergence, Refusal> {

@@ -15,30 +15,36 @@ pub(in crate::native) struct Layout {
 }
 
 impl Layout {
-    pub(in crate::native) fn of(sections: &[Section], externals: &[External]) -> Layout {
+    pub(in crate::native) fn of<'s>(
+        sections: impl Iterator<Item = &'s Section> + Clone,
+        externals: &[External],
+    ) -> Layout {
         let mut next = 0;
         let mut place = |length: usize| {
             let begin = next;
             next += length as u32;
             Pc(begin)
         };
-        let bases: Vec<Pc> = sections.iter().map(|section| place(section.words.len())).collect();
+        let bases: Vec<Pc> = sections.clone().map(|section| place(section.words.len())).collect();
         let of_external = |external: &External| place(external.code().map_or(1, |insts| insts.len()));
         let externals: Vec<Pc> = externals.iter().map(of_external).collect();
-        let inside = sections.iter().zip(&bases).flat_map(|(section, base)| {
+        let inside = sections.clone().zip(&bases).flat_map(|(section, base)| {
             section.parts.iter().map(|(start, _)| Pc(base.0 + (start / INSTRUCTION_BYTES as u64) as u32))
         });
         let entries = inside.chain(bases.iter().skip(1).copied()).chain(externals.iter().copied()).collect();
-        let named =
-            sections.iter().flat_map(|section| section.words.iter().flatten()).filter_map(highest_uniform);
-        let free = named.max().map_or(0, |highest| highest + 1);
-        let free_uniform = (free < UNIFORM_REGISTERS).then_some(UniformReg(free));
-        Layout { sections: bases, externals, entries, free_uniform }
+        let named = sections.flat_map(|section| section.words.iter().flatten()).filter_map(highest_uniform);
+        Layout { sections: bases, externals, entries, free_uniform: behind(named.max()) }
     }
 }
 
 /// Uniform registers of every target.
 const UNIFORM_REGISTERS: u8 = 63;
+
+/// The uniform register behind the highest one, if there is one.
+fn behind(highest: Option<u8>) -> Option<UniformReg> {
+    let next = highest.map_or(Some(0), |highest| highest.checked_add(1))?;
+    (next < UNIFORM_REGISTERS).then_some(UniformReg(next))
+}
 
 /// The highest uniform register that an instruction may name, as part of a pair or of four.
 fn highest_uniform(word: &Instruction) -> Option<u8> {
@@ -50,4 +56,16 @@ fn highest_uniform(word: &Instruction) -> Option<u8> {
     };
     let named = word.operands.iter().filter_map(number).filter(|number| *number != word.uniform_zero);
     named.max().map(|number| number | 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Targets since sm_100 have more uniform registers than the others.
+    #[test]
+    fn no_uniform_register_is_free_behind_the_last() {
+        assert_eq!([None, Some(3), Some(61)].map(behind), [0, 4, 62].map(|number| Some(UniformReg(number))));
+        assert_eq!([62, 63, 254, 255].map(|highest| behind(Some(highest))), [None; 4]);
+    }
 }

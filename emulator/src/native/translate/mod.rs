@@ -73,7 +73,7 @@ pub fn translate(sections: &[Section], externals: &[External], file: &str) -> Tr
         uniform_registers: 0,
         saved_bytes: 0,
     };
-    let layout = Layout::of(sections, externals);
+    let layout = Layout::of(sections.iter(), externals);
     let mut asides: Vec<(usize, &Instruction, Aside)> = Vec::new();
     for (section, &base) in sections.iter().zip(&layout.sections) {
         out.section(section, base, &layout, &mut asides);

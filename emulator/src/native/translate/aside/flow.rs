@@ -1,12 +1,13 @@
 //! Branches through registers and on divergence, and results of barriers that are taken elsewhere.
 
 use super::super::args::{Args, EVERY_LANE};
-use super::super::code::{Aside, Code, Place, Refusal, moved};
+use super::super::code::{Aside, Code, Place, Refusal, TEMPORARIES, moved};
 use super::super::control;
-use super::parts::Borrowed;
+use super::parts::{Borrowed, compared};
+use crate::services::ARGUMENT_BYTES;
 use sass::{INSTRUCTION_BYTES, Instruction, Operand as Theirs, Value};
 use trace_format::isa::{
-    BarMode, BoolOp, Extended, ICmp, Inst, MemWidth, Op, Pred, PredSrc, Reg, Sign, Src, UniformReg, VoteMode,
+    BarMode, ICmp, Inst, MemWidth, Op, Pred, PredSrc, Reg, Sign, Src, UniformReg, VoteMode,
 };
 
 /// A branch to the address in a register pair: the lanes of each target, one after the other. The compiler lists the targets.
@@ -59,14 +60,44 @@ pub(super) fn divergence_test(code: &Code<'_>, args: &mut Args<'_>) -> Result<Pl
     args.has("DIV");
     let Value::Target(address) = args.take()?.value else { return Err("its target is no address".into()) };
     let (borrowed, here) = (Borrowed(args.temporary(0)), args.temporary(1));
-    let mut ballot = Inst::new(Op::Vote { mode: VoteMode::Ballot }).srcs([EVERY_LANE]);
-    (ballot.dst, ballot.psrc[0]) = (here, PredSrc::TRUE);
     let compare = Borrowed::compare(Src::reg(here), EVERY_LANE);
     let mut leave = Inst::new(Op::Bra {});
     leave.target = code.place(address)?;
     let back = borrowed.put_back();
-    let insts = vec![borrowed.keep(), ballot, compare, Borrowed::jump(), back, leave, back];
+    let insts = vec![borrowed.keep(), lanes_here(here), compare, Borrowed::jump(), back, leave, back];
     Ok(Place::Aside(Aside { insts, local: vec![(3, 6)], returns: true, ..Aside::default() }))
+}
+
+/// The lanes that are here, as a mask.
+fn lanes_here(to: Reg) -> Inst {
+    let mut ballot = Inst::new(Op::Vote { mode: VoteMode::Ballot }).srcs([EVERY_LANE]).dst(to);
+    ballot.psrc[0] = PredSrc::TRUE;
+    ballot
+}
+
+/// `R2UR P, URZ, R`: whether lanes have masks of others than themselves. The branch on convergence behind it is taken where
+/// they have not, that on divergence where they have; both are guarded by `!P`. What hardware compares is not known. Here
+/// the code for converged lanes runs only if each lane's mask is that of the lanes that are there, which is never wrong.
+pub(super) fn comparison_of_masks(code: &Code<'_>, at: usize, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let pred = args.pred_dst().ok_or("its predicate is missing")?;
+    args.skip(1);
+    let masks = args.src()?;
+    let names = |word: &&Instruction| {
+        word.guard.predicate == pred.0 || word.operands.iter().any(|of| of.value == Value::Predicate(pred.0))
+    };
+    let reader = code.words[at + 1..].iter().map_while(|word| word.as_ref().ok()).find(names);
+    let reader = reader.filter(|word| word.guard.negated && word.guard.predicate == pred.0);
+    let diverges = match reader {
+        Some(word) if word.has("DIV") => true,
+        Some(word) if word.has("CONV") => false,
+        _ => return Err("its predicate is known before a branch on convergence or divergence alone".into()),
+    };
+    let here = args.temporary(0);
+    let (cmp, mode) = if diverges { (ICmp::Eq, VoteMode::All) } else { (ICmp::Ne, VoteMode::Any) };
+    let compare = compared(pred, cmp, Sign::U32, masks, Src::reg(here));
+    let mut all = Inst::new(Op::Vote { mode }).srcs([EVERY_LANE]);
+    (all.pdst[0], all.psrc[0]) = (pred, PredSrc { pred, not: false });
+    Ok(Aside::of([lanes_here(here), compare, all]))
 }
 
 /// `WARPSYNC.EXCLUSIVE`: the lanes of each mask go on without the others.
@@ -90,52 +121,48 @@ pub(super) fn exclusive(code: &Code<'_>, args: &mut Args<'_>) -> Result<Place, R
     Ok(Place::Aside(Aside { local: vec![(3, 5), (4, 1)], ..Aside::returning(insts) }))
 }
 
-/// Where in local memory the result of a barrier is kept that is taken elsewhere: behind what asides and functions of the system
-/// keep there.
-const BARRIER_RESULT: i32 = 40;
+/// Where in local memory the result of a barrier is kept that is taken elsewhere: behind the registers that asides save, and the
+/// arguments of functions of the system.
+const BARRIER_RESULT: u32 = if SAVED_BYTES > ARGUMENT_BYTES { SAVED_BYTES } else { ARGUMENT_BYTES };
+const SAVED_BYTES: u32 = 4 * TEMPORARIES as u32;
+
+/// Instructions of which one reads or writes that place.
+fn with_result(insts: Vec<Inst>) -> Place {
+    Place::Aside(Aside { local_bytes: BARRIER_RESULT + 4, ..Aside::returning(insts) })
+}
 
 /// A reduction at a barrier whose result is kept until an instruction takes it.
 pub(super) fn kept_result(code: &Code<'_>, at: usize, args: &mut Args<'_>) -> Result<Place, Refusal> {
     let (borrowed, result) = (Borrowed(args.temporary(0)), args.temporary(1));
     let mut barrier = control::bar(code, at, args)?;
-    let mut insts = vec![borrowed.keep()];
+    let store = Inst::new(Op::Stl { width: MemWidth::B32 }).srcs([Src::RZ, Src::reg(result)]);
+    let store = Inst { offset: BARRIER_RESULT as i32, ..store };
     if (barrier.op == Op::Bar { mode: BarMode::RedPopc }) {
         barrier.dst = result;
-        insts.push(barrier);
-    } else {
-        barrier.pdst[0] = Pred(0);
-        let mut chosen = Inst::new(Op::Sel {}).srcs([Src::imm(1), Src::RZ]);
-        (chosen.dst, chosen.psrc[0]) = (result, PredSrc { pred: Pred(0), not: false });
-        insts.extend([barrier, chosen, borrowed.put_back()]);
+        return Ok(with_result(vec![barrier, store]));
     }
-    let store = Inst::new(Op::Stl { width: MemWidth::B32 }).srcs([Src::RZ, Src::reg(result)]);
-    insts.push(Inst { offset: BARRIER_RESULT, ..store });
-    Ok(Place::Aside(Aside { local_bytes: BARRIER_RESULT as u32 + 4, ..Aside::returning(insts) }))
+    barrier.pdst[0] = Pred(0);
+    let mut chosen = Inst::new(Op::Sel {}).srcs([Src::imm(1), Src::RZ]).dst(result);
+    chosen.psrc[0] = Borrowed::HOLDS;
+    Ok(with_result(vec![borrowed.keep(), barrier, chosen, borrowed.put_back(), store]))
 }
 
 /// Takes the result of a barrier that is kept.
 pub(super) fn taken_result(args: &mut Args<'_>) -> Result<Place, Refusal> {
     args.has("RESULT");
     let kept = args.temporary(0);
-    let load = Inst {
-        dst: kept,
-        offset: BARRIER_RESULT,
-        ..Inst::new(Op::Ldl { width: MemWidth::B32 }).srcs([Src::RZ])
-    };
-    let mut insts = vec![load];
+    let load = Inst::new(Op::Ldl { width: MemWidth::B32 }).srcs([Src::RZ]).dst(kept);
+    let mut insts = vec![Inst { offset: BARRIER_RESULT as i32, ..load }];
     while let Some(operand) = args.peek() {
         args.skip(1);
         match operand.value {
             Value::Register(sass::RZ) => {}
             Value::Register(number) => insts.push(moved(Src::reg(kept), Reg(number))),
             Value::Predicate(number) => {
-                let op = Op::Isetp { cmp: ICmp::Ne, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
-                let mut compare = Inst::new(op).srcs([Src::reg(kept), Src::RZ]);
-                (compare.pdst[0], compare.psrc[0]) = (Pred(number), PredSrc::TRUE);
-                insts.push(compare);
+                insts.push(compared(Pred(number), ICmp::Ne, Sign::U32, Src::reg(kept), Src::RZ));
             }
             _ => return Err("the place of its result is not known".into()),
         }
     }
-    Ok(Place::Aside(Aside { local_bytes: BARRIER_RESULT as u32 + 4, ..Aside::returning(insts) }))
+    Ok(with_result(insts))
 }

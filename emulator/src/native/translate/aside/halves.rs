@@ -4,10 +4,9 @@ use super::super::args::Args;
 use super::super::code::{Aside, Place, Refusal, moved};
 use super::super::float;
 use super::super::half::{self, UPPER_NEGATED};
+use super::parts::permuted;
 use sass::Instruction;
-use trace_format::isa::{
-    FloatTy, Halves, Inst, Lut, Op, Operand, PackRnd, PrmtMode, Reg, Relu, SatFinite, Src,
-};
+use trace_format::isa::{FloatTy, Halves, Inst, Lut, Op, Operand, PackRnd, Reg, Relu, SatFinite, Src};
 
 /// A conversion from a literal of 64 bits, which has the upper half alone.
 pub(super) fn wide_literal(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
@@ -23,11 +22,9 @@ pub(super) fn of_upper_half(args: &mut Args<'_>) -> Result<Place, Refusal> {
     args.dst(&mut convert)?;
     let (source, _) = args.part()?;
     convert.src[0] = source;
-    let op = Op::Prmt { mode: PrmtMode::Index };
-    let mut moved = Inst::new(op).srcs([Src { neg: false, abs: false, ..source }, Src::imm(0x7732), Src::RZ]);
-    moved.dst = args.temporary(0);
-    convert.src[0].operand = Operand::Reg(moved.dst);
-    Ok(Aside::of([moved, convert]))
+    let half = permuted(Src { neg: false, abs: false, ..source }, 0x7732, args.temporary(0));
+    convert.src[0].operand = Operand::Reg(half.dst);
+    Ok(Aside::of([half, convert]))
 }
 
 /// Arithmetic on halves with sources whose upper half changes its sign.
@@ -65,9 +62,7 @@ pub(super) fn compared_halves(word: &Instruction, args: &mut Args<'_>) -> Result
             Halves::High => 0x3232,
         };
         let source = Src { neg: false, abs: false, ..compare.src[place] };
-        let op = Op::Prmt { mode: PrmtMode::Index };
-        let mut both = Inst::new(op).srcs([source, Src::imm(selector), Src::RZ]);
-        both.dst = args.temporary(place as u8);
+        let both = permuted(source, selector, args.temporary(place as u8));
         compare.src[place].operand = Operand::Reg(both.dst);
         insts.push(both);
     }

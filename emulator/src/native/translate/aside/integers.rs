@@ -3,11 +3,10 @@
 use super::super::args::Args;
 use super::super::arithmetic;
 use super::super::code::{Aside, Code, Place, Refusal, moved};
-use super::parts::{Borrowed, and};
+use super::parts::{Borrowed, and, answers_second, compared, permuted, shifted};
 use sass::{Instruction, Operand as Theirs, PT, Value};
 use trace_format::isa::{
-    BoolOp, Extended, High, ICmp, Inst, Lut, Max, Op, Operand, Pred, PredSrc, PrmtMode, Reg, Sign,
-    SpecialReg, Src, Wide, Wrap,
+    Extended, ICmp, Inst, Lut, Max, Op, Operand, Pred, PredSrc, PrmtMode, Reg, Sign, SpecialReg, Src,
 };
 
 /// A shifted sum with a carry into its lower word.
@@ -23,9 +22,7 @@ pub(super) fn lea(args: &mut Args<'_>) -> Result<Place, Refusal> {
     }
     let shift = args.integer()?;
     sum.psrc[..2].copy_from_slice(&[args.maybe_pred_src().unwrap_or(PredSrc::FALSE), PredSrc::FALSE]);
-    let op = Op::ShfL { wide: Wide(false), wrap: Wrap(false), high: High(false) };
-    let mut shifted = Inst::new(op).srcs([term, Src::imm(shift as u32), Src::RZ]);
-    shifted.dst = args.temporary(0);
+    let shifted = shifted(term, shift as u32).dst(args.temporary(0));
     (sum.src[0], sum.src[2]) = (Src::reg(shifted.dst), Src::RZ);
     Ok(Aside::of([shifted, sum]))
 }
@@ -146,14 +143,16 @@ pub(super) fn pair_with_carry(args: &mut Args<'_>) -> Result<Place, Refusal> {
     }
     let carry = if x.0 { args.maybe_pred_src() } else { None };
     low.psrc[..2].copy_from_slice(&[carry.unwrap_or(PredSrc::FALSE), PredSrc::FALSE]);
-    if low.pdst[0] != Pred::PT {
-        high.psrc[..2].copy_from_slice(&[PredSrc { pred: low.pdst[0], not: false }, PredSrc::FALSE]);
+    // Without a place for the carry out, that between the words borrows one.
+    let borrows = low.pdst[0] == Pred::PT;
+    if borrows {
+        low.pdst[0] = Pred(0);
+    }
+    high.psrc[..2].copy_from_slice(&[PredSrc { pred: low.pdst[0], not: false }, PredSrc::FALSE]);
+    if !borrows {
         return Ok(Aside::of([low, high]));
     }
-    // The carry between the words has a predicate for a while.
     let borrowed = Borrowed(args.temporary(0));
-    low.pdst[0] = Pred(0);
-    high.psrc[..2].copy_from_slice(&[PredSrc { pred: Pred(0), not: false }, PredSrc::FALSE]);
     Ok(Aside::of([borrowed.keep(), low, high, borrowed.put_back()]))
 }
 
@@ -184,16 +183,10 @@ pub(super) fn saturated_sum(args: &mut Args<'_>) -> Result<Place, Refusal> {
     let sum = Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([a, b, Src::RZ]).dst(whole);
     // It overflows where its sign is that of neither term.
     let signs = Inst::new(Op::Lop3 { lut: Lut(0x42) }).srcs([a, b, Src::reg(whole)]).dst(overflow);
-    let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::S32, bop: BoolOp::And, ex: Extended(false) };
-    let sign = |source: Src| {
-        let mut compare = Inst::new(op).srcs([source, Src::RZ]);
-        (compare.pdst[0], compare.psrc[0]) = (Pred(0), PredSrc::TRUE);
-        compare
-    };
-    let when = PredSrc { pred: Pred(0), not: false };
+    let sign = |source: Src| compared(Pred(0), ICmp::Lt, Sign::S32, source, Src::RZ);
     let largest = Inst::new(Op::Mov {}).srcs([Src::imm(i32::MAX as u32)]).dst(bound);
-    let smallest = Inst::new(Op::Mov {}).srcs([Src::imm(1 << 31)]).dst(bound).guarded(when);
-    chosen.psrc[0] = when;
+    let smallest = Inst::new(Op::Mov {}).srcs([Src::imm(1 << 31)]).dst(bound).guarded(Borrowed::HOLDS);
+    chosen.psrc[0] = Borrowed::HOLDS;
     let chosen = chosen.srcs([Src::reg(bound), Src::reg(whole)]);
     insts.extend([
         sum,
@@ -257,8 +250,7 @@ pub(super) fn minimum_of_halves(args: &mut Args<'_>) -> Result<Place, Refusal> {
     let selectors = if is_signed { [0x9910, 0xBB32] } else { [0x4410, 0x4432] };
     for (half, selector) in halves.into_iter().zip(selectors) {
         for (source, to) in sources.into_iter().zip([half, other]) {
-            let op = Op::Prmt { mode: PrmtMode::Index };
-            insts.push(Inst::new(op).srcs([source, Src::imm(selector), Src::RZ]).dst(to));
+            insts.push(permuted(source, selector, to));
         }
         insts.push(Inst::new(Op::Imnmx { sign, max }).srcs([Src::reg(half), Src::reg(other)]).dst(half));
     }
@@ -268,15 +260,9 @@ pub(super) fn minimum_of_halves(args: &mut Args<'_>) -> Result<Place, Refusal> {
 
 /// Whether a shifted term is subtracted, and the carry of that is wanted.
 pub(super) fn subtracts(word: &Instruction) -> bool {
-    let carries = |operand: &Theirs| match operand.value {
-        Value::Predicate(number) | Value::UniformPredicate(number) => number != PT,
-        _ => false,
-    };
     let lower = !word.has("HI") && !word.has("X");
     // The carry is behind the result, the term behind the carry.
-    lower
-        && word.operands.get(1).is_some_and(carries)
-        && word.operands.get(2).is_some_and(|operand| operand.negate)
+    lower && answers_second(word) && word.operands.get(2).is_some_and(|operand| operand.negate)
 }
 
 /// The difference of a term and a shifted one, with the carry of a subtraction.
@@ -285,9 +271,7 @@ pub(super) fn shifted_and_subtracted(args: &mut Args<'_>) -> Result<Place, Refus
     args.dst(&mut sum)?;
     args.pred_dsts(&mut sum);
     let [term, other] = [args.src()?, args.src()?];
-    let shift = Src::imm(args.integer()? as u32);
-    let op = Op::ShfL { wide: Wide(false), wrap: Wrap(false), high: High(false) };
-    let mut shifted = Inst::new(op).srcs([Src { neg: false, ..term }, shift, Src::RZ]);
+    let mut shifted = shifted(Src { neg: false, ..term }, args.integer()? as u32);
     // A uniform instruction reads uniform registers: the result's, unless the other term is there.
     let uniform = sum.pdst.iter().any(|pred| pred.is_uniform());
     let place = if uniform {
@@ -370,9 +354,7 @@ pub(super) fn predicates_of_byte(args: &mut Args<'_>) -> Result<Place, Refusal> 
     let number = BYTES.iter().position(|byte| *byte == part).ok_or("which byte it reads is not known")?;
     let byte = args.temporary(0);
     // The byte, and three of zero.
-    let selector = Src::imm(0x4441 + number as u32);
-    let op = Op::Prmt { mode: PrmtMode::Index };
-    let moved = Inst { dst: byte, ..Inst::new(op).srcs([register, selector, Src::RZ]) };
+    let moved = permuted(register, 0x4441 + number as u32, byte);
     let set = Inst::new(Op::R2p {}).srcs([Src::reg(byte), args.src()?]);
     Ok(Aside::of([moved, set]))
 }
@@ -423,11 +405,7 @@ pub(super) fn signs(code: &Code<'_>, args: &mut Args<'_>) -> Result<Place, Refus
             combined.dst = args.temporary(at as u8);
             Src::reg(combined.dst)
         };
-        let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::S32, bop: BoolOp::And, ex: Extended(false) };
-        let mut sign = Inst::new(op).srcs([word, Src::RZ]);
-        sign.pdst[0] = pred;
-        sign.psrc[0] = PredSrc::TRUE;
-        insts.extend([combined, sign]);
+        insts.extend([combined, compared(pred, ICmp::Lt, Sign::S32, word, Src::RZ)]);
     }
     Ok(Aside::of(insts))
 }

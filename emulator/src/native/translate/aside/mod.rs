@@ -7,11 +7,12 @@ mod integers;
 mod parts;
 
 use super::args::Args;
-use super::code::{Aside, Code, Place, Refusal};
+use super::code::{Code, Place, Refusal};
 use super::control;
 use super::half::UPPER_NEGATED;
 use super::memory;
-use sass::{Instruction, Operand as Theirs, PT, Value};
+use parts::answers_second;
+use sass::{Instruction, Value};
 
 /// Translates an instruction that is known here; none if it is another.
 pub(super) fn translate(
@@ -20,10 +21,12 @@ pub(super) fn translate(
     word: &Instruction,
     args: &mut Args<'_>,
 ) -> Result<Option<Place>, Refusal> {
+    // Whether an operand is one of these parts of a register.
+    let names = |parts: &[&str]| word.operands.iter().any(|operand| parts.contains(&operand.suffix));
     match word.mnemonic {
         "BRA" if flow::is_divergence_test(word) => flow::divergence_test(code, args).map(Some),
         "R2UR" if control::is_comparison_of_masks(word) => {
-            Ok(Some(Aside::of(control::comparison_of_masks(code, at, args)?)))
+            flow::comparison_of_masks(code, at, args).map(Some)
         }
         "CS2R" if integers::clock(word).is_some() => integers::whole_clock(word, args).map(Some),
         "WARPSYNC" if word.has("EXCLUSIVE") => flow::exclusive(code, args).map(Some),
@@ -32,24 +35,12 @@ pub(super) fn translate(
         "IMAD" if word.has("HI") && (word.has("X") || answers_second(word)) => {
             integers::high_with_carry(args).map(Some)
         }
-        "HADD2" | "HMUL2" | "HFMA2"
-            if word.operands.iter().any(|operand| operand.suffix == UPPER_NEGATED) =>
-        {
-            halves::upper_negated(word, args).map(Some)
-        }
+        "HADD2" | "HMUL2" | "HFMA2" if names(&[UPPER_NEGATED]) => halves::upper_negated(word, args).map(Some),
         "IMAD" | "UIMAD" if (word.has("WIDE") || word.has("HI")) && integers::has_changed_addend(word) => {
             integers::changed_addend(word, args).map(Some)
         }
-        "HSET2" | "HSETP2"
-            if word.operands.iter().any(|operand| matches!(operand.suffix, "H0_H0" | "H1_H1")) =>
-        {
-            halves::compared_halves(word, args).map(Some)
-        }
-        "IADD" | "VIADD" if word.has("64") && word.has("X") => integers::pair_with_carry(args).map(Some),
-        "IADD" | "VIADD"
-            if word.has("64")
-                && matches!(word.operands.get(1), Some(Theirs { value: Value::Predicate(..PT), .. })) =>
-        {
+        "HSET2" | "HSETP2" if names(&["H0_H0", "H1_H1"]) => halves::compared_halves(word, args).map(Some),
+        "IADD" | "VIADD" if word.has("64") && (word.has("X") || answers_second(word)) => {
             integers::pair_with_carry(args).map(Some)
         }
         "SEL" if word.has("64") && word.operands.iter().any(integers::is_unsigned_literal) => {
@@ -63,37 +54,24 @@ pub(super) fn translate(
             flow::kept_result(code, at, args).map(Some)
         }
         "B2R" if word.has("RESULT") && !control::is_result(code, at) => flow::taken_result(args).map(Some),
-        "HADD2" if word.operands.iter().any(|operand| operand.suffix == "F32") => {
-            halves::converted_half(args).map(Some)
-        }
+        "HADD2" if names(&["F32"]) => halves::converted_half(args).map(Some),
         "I2F"
             if (word.has("U64") || word.has("S64"))
                 && word.operands.iter().any(|operand| matches!(operand.value, Value::Integer(_))) =>
         {
             halves::wide_literal(word, args).map(Some)
         }
-        "R2P" if word.operands.iter().any(|operand| integers::BYTES.contains(&operand.suffix)) => {
-            integers::predicates_of_byte(args).map(Some)
-        }
+        "R2P" if names(&integers::BYTES) => integers::predicates_of_byte(args).map(Some),
         "MOV" | "UMOV" if word.operands.iter().any(|operand| matches!(operand.value, Value::Wide(_))) => {
             integers::wide_move(args).map(Some)
         }
-        "F2I" if word.operands.iter().any(|operand| operand.suffix == "H1") => {
-            halves::of_upper_half(args).map(Some)
-        }
+        "F2I" if names(&["H1"]) => halves::of_upper_half(args).map(Some),
         "UP2UR" => integers::packed_predicates(args).map(Some),
         "SGXT" | "USGXT" if word.has("W") => integers::wrapped_extension(args).map(Some),
-        "PLOP3" | "UPLOP3" if word.operands.iter().any(|operand| operand.suffix == "SIGN") => {
-            integers::signs(code, args).map(Some)
-        }
+        "PLOP3" | "UPLOP3" if names(&["SIGN"]) => integers::signs(code, args).map(Some),
         "LDGSTS" => accesses::copy(word, args).map(Some),
         "ATOM" if accesses::answers(word).is_some() => accesses::answered_atomic(word, args).map(Some),
         "LD" | "ST" if memory::is_narrow(word) => accesses::narrow(word, args).map(Some),
         _ => Ok(None),
     }
-}
-
-/// Whether the operand behind the result is a predicate that is written.
-fn answers_second(word: &Instruction) -> bool {
-    matches!(word.operands.get(1), Some(operand) if matches!(operand.value, Value::Predicate(number) if number != PT))
 }

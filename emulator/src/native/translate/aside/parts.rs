@@ -1,6 +1,9 @@
 //! Instructions that several translations consist of.
 
-use trace_format::isa::{BoolOp, Extended, ICmp, Inst, Lut, Op, Pred, PredSrc, Reg, Sign, Src};
+use sass::{Instruction, Operand, PT, Value};
+use trace_format::isa::{
+    BoolOp, Extended, High, ICmp, Inst, Lut, Op, Pred, PredSrc, PrmtMode, Reg, Sign, Src, Wide, Wrap,
+};
 
 /// P0, whose value is kept in a register, and put back before the code goes on.
 pub(super) struct Borrowed(pub(super) Reg);
@@ -16,16 +19,45 @@ impl Borrowed {
 
     /// It is whether two words are equal.
     pub(super) fn compare(a: Src, b: Src) -> Inst {
-        let op = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
-        let mut compare = Inst::new(op).srcs([a, b]);
-        (compare.pdst[0], compare.psrc[0]) = (Pred(0), PredSrc::TRUE);
-        compare
+        compared(Pred(0), ICmp::Eq, Sign::U32, a, b)
     }
+
+    /// That it holds.
+    pub(super) const HOLDS: PredSrc = PredSrc { pred: Pred(0), not: false };
 
     /// A branch if it holds.
     pub(super) fn jump() -> Inst {
-        Inst::new(Op::Bra {}).guarded(PredSrc { pred: Pred(0), not: false })
+        Inst::new(Op::Bra {}).guarded(Borrowed::HOLDS)
     }
+}
+
+/// Whether the operand behind the result is a predicate that is written.
+pub(super) fn answers_second(word: &Instruction) -> bool {
+    let answers = |operand: &Operand| match operand.value {
+        Value::Predicate(number) | Value::UniformPredicate(number) => number != PT,
+        _ => false,
+    };
+    word.operands.get(1).is_some_and(answers)
+}
+
+/// pred = a cmp b.
+pub(super) fn compared(pred: Pred, cmp: ICmp, sign: Sign, a: Src, b: Src) -> Inst {
+    let op = Op::Isetp { cmp, sign, bop: BoolOp::And, ex: Extended(false) };
+    let mut compare = Inst::new(op).srcs([a, b]);
+    (compare.pdst[0], compare.psrc[0]) = (pred, PredSrc::TRUE);
+    compare
+}
+
+/// The bytes of a source that a selector names, 4 to 7 for zeros; with its bit 8 a nibble gives the sign of the byte.
+pub(super) fn permuted(source: Src, selector: u32, to: Reg) -> Inst {
+    let op = Op::Prmt { mode: PrmtMode::Index };
+    Inst::new(op).srcs([source, Src::imm(selector), Src::RZ]).dst(to)
+}
+
+/// source << shift, without a result yet.
+pub(super) fn shifted(source: Src, shift: u32) -> Inst {
+    let op = Op::ShfL { wide: Wide(false), wrap: Wrap(false), high: High(false) };
+    Inst::new(op).srcs([source, Src::imm(shift), Src::RZ])
 }
 
 /// to = source & mask.

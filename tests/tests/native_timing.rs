@@ -7,7 +7,7 @@ use tests::recording::record_machine_code;
 use tests::workloads;
 use timing::config::{GpuConfig, load};
 use timing::replay::{ReplayOptions, replay};
-use timing::stats::Stats;
+use timing::stats::{Stall, Stats};
 use timing::techniques::Catalogue;
 use trace_format::reader::{Launch, Trace};
 
@@ -31,7 +31,7 @@ fn machine_code_replays_on_sub_cores_that_obey_its_control_bits() {
     };
     let dir = tempfile::tempdir().expect("a folder");
     let (bits, scoreboard) = (machine(&[]), machine(&["sub_core.dependences=scoreboard"]));
-    let (mut kept, mut checked, mut faster) = (0, 0, 0);
+    let (mut kept, mut checked, mut faster, mut uniform, mut missed) = (0, 0, 0, 0, 0);
     let chosen: Vec<_> = workloads().into_iter().step_by(9).collect();
     for workload in &chosen {
         let manifest = &workload.manifests()[0];
@@ -47,6 +47,8 @@ fn machine_code_replays_on_sub_cores_that_obey_its_control_bits() {
         assert_eq!(one.counters.warp_instructions, instructions);
         assert_eq!(one.counters.rf_reads + one.counters.register_cache_reads, one.counters.operand_reads);
         kept += one.counters.register_cache_reads;
+        uniform += one.counters.uniform_reads.min(one.counters.uniform_writes);
+        missed += one.stalls.get(Stall::ConstantMiss);
 
         let plain = run(&trace, &scoreboard, &[], 2).unwrap_or_else(at);
         faster += u32::from(plain.counters.kernel_cycles <= one.counters.kernel_cycles);
@@ -62,6 +64,8 @@ fn machine_code_replays_on_sub_cores_that_obey_its_control_bits() {
             assert!(why.contains(technique) && why.contains("operand collectors"), "{why}");
         }
     }
+    assert!(uniform > 1_000, "{uniform} uniform registers were read and written");
+    assert!(missed > 1_000, "{missed} slots waited for constants");
     assert!(kept > 1_000, "{kept} operands came from the register file cache");
     assert!(checked > 100_000, "{checked} values were compared");
     assert!(faster as usize > chosen.len() / 2, "a scoreboard waits for no more than stall counts do");

@@ -210,7 +210,13 @@ impl Builder {
             .flat_map(|i| i.dst_regs().chain(i.src_regs()).collect::<Vec<_>>())
             .map(|r| r.0)
             .max();
+        let uniform = insts
+            .iter()
+            .flat_map(|i| i.dst_uniforms().chain(i.src_uniforms()).collect::<Vec<_>>())
+            .map(|r| r.0 + 1)
+            .max();
         let kernel = MachineKernel {
+            uniform_registers: uniform.unwrap_or(0).into(),
             name: "hand".into(),
             lines: vec![SourceLine::default(); insts.len()],
             insts,

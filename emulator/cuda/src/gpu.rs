@@ -139,9 +139,10 @@ pub(crate) fn try_gpu() -> Option<Held> {
 
 impl Gpu {
     fn from_environment() -> Outcome<Gpu> {
-        let device = match std::env::var(DEVICE_VARIABLE) {
+        let named = std::env::var(DEVICE_VARIABLE);
+        let device = match &named {
             Err(_) => &Device::all()[0],
-            Ok(name) => Device::find(&name).ok_or_else(|| {
+            Ok(name) => Device::find(name).ok_or_else(|| {
                 let known: Vec<&str> = Device::all().iter().map(|d| d.name.as_str()).collect();
                 tell(&format!("there is no device {name}; known are {}", known.join(", ")));
                 Status::NO_DEVICE
@@ -171,6 +172,8 @@ impl Gpu {
             gpu.modules.lowering.stack_bytes = bytes;
         }
         gpu.modules.code = variable(CODE_VARIABLE);
+        let (major, minor) = device.compute_capability;
+        gpu.modules.lowering.gpu = named.is_ok().then_some(major * 10 + minor);
         gpu.modules.lowering.keep_branches =
             std::env::var_os(KEEP_BRANCHES_VARIABLE).is_some_and(|v| v == "1");
         gpu.modules.lowering.fmad = std::env::var_os(FMAD_VARIABLE).is_none_or(|v| v != "0" && v != "false");

@@ -175,7 +175,8 @@ pub(super) struct Run {
     /// runs.
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     pub cubin: Option<PathBuf>,
-    /// (program) The GPU that it sees: rtx2060 by default.
+    /// (program) The GPU that it sees: rtx2060 by default. Kernels get registers as on its SMs; if none is named, as on those of
+    /// the `.target` of their PTX.
     #[arg(long, value_name = "NAME", conflicts_with = "ptx")]
     pub device: Option<String>,
     /// (program) Write the summary of its launches into this file, as JSON, instead of to standard error.

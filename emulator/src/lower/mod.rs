@@ -199,14 +199,15 @@ fn machine_code(
     options: &LowerOptions,
 ) -> Result<Part, Diagnostics> {
     let build::BuiltFunction { func, code: mut f, local_bytes: own_bytes } = function;
+    let sm = options.gpu.unwrap_or(module.target.sm);
+    let bounds = &module.function(kernel).limits;
     let requested =
-        residency::most_registers(&module.function(kernel).limits, module.target.sm, options.maxregs)
-            .map_err(|why| refuse(module, kernel, why))?;
+        residency::most_registers(bounds, sm, options.maxregs).map_err(|why| refuse(module, kernel, why))?;
     let limits = ra::Limits {
         registers: options.max_registers.min(requested),
         predicates: 7,
-        hidden: hidden_registers(module.target.sm),
-        plentiful: residency::plentiful_registers(&module.function(kernel).limits, module.target.sm),
+        hidden: hidden_registers(sm),
+        plentiful: residency::plentiful_registers(bounds, sm),
     };
     optimise(&mut f, frame, limits.registers, options);
     let name = &module.function(func).name;

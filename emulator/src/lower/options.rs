@@ -22,6 +22,9 @@ pub struct LowerOptions {
     /// Registers per thread of kernels without `.maxnreg`, `.maxntid` and `.reqntid`, with those that hardware
     /// allocates and no instruction names, as `ptxas -maxrregcount` limits them.
     pub maxregs: Option<u16>,
+    /// The compute capability of the GPU for which registers are chosen, such as 75; by default that of the module's `.target`.
+    /// It decides how many registers a kernel may have, and what they cost in resident warps.
+    pub gpu: Option<u32>,
     /// The order of instructions in a block.
     pub schedule: Schedule,
 }
@@ -75,6 +78,7 @@ impl Default for LowerOptions {
             fmad: true,
             keep_branches: false,
             maxregs: None,
+            gpu: None,
             schedule: Schedule::default(),
         }
     }

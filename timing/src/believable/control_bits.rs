@@ -126,6 +126,86 @@ fn memory_instructions_read_their_registers_at_the_measured_cycles() {
     assert_eq!(shared, [12, 14, 18], "table 2, STS");
 }
 
+/// The same accesses with their addresses in uniform registers.
+fn uniform(mut inst: Inst) -> Inst {
+    inst.src[0] = Src::RZ;
+    inst.base = UniformReg(4);
+    inst
+}
+
+/// UR4 is overwritten.
+fn overwriting_uniform() -> Inst {
+    let mut inst = Inst::new(Op::Mov {}).srcs([Src::imm(0)]);
+    inst.udst = UniformReg(4);
+    inst
+}
+
+#[test]
+fn addresses_in_uniform_registers_are_faster_as_measured() {
+    let lds = |width| {
+        let load = Inst::new(Op::Lds { width, scale: Scale::X1 }).dst(Reg(12)).srcs([Src::RZ]);
+        uniform(load)
+    };
+    let used = |load: Inst| last_distance(repeated(load, writes(0), consumer()));
+    assert_eq!(WIDTHS.map(|width| used(uniform(load(width)))), [29, 31, 35], "table 2, LDG");
+    assert_eq!(WIDTHS.map(|width| used(lds(width))), [23, 23, 25], "table 2, LDS");
+    let read = |inst: Inst, over: Inst| last_distance(repeated(inst, reads(0), over));
+    assert_eq!(WIDTHS.map(|width| read(uniform(load(width)), overwriting_uniform())), [9; 3], "table 2, LDG");
+    assert_eq!(WIDTHS.map(|width| read(lds(width), overwriting_uniform())), [9; 3], "table 2, LDS");
+    for store in [false, true] {
+        let cycles = WIDTHS.map(|width| {
+            let op = if store {
+                Op::Sts { width, scale: Scale::X1 }
+            } else {
+                Op::Stg { width, order: MemOrder::Weak }
+            };
+            read(uniform(Inst::new(op).srcs([Src::RZ, Src::reg(Reg(4))])), overwriting(4))
+        });
+        assert_eq!(cycles, [10, 12, 16], "table 2, STG and STS");
+    }
+}
+
+#[test]
+fn loads_of_constants_take_the_measured_cycles() {
+    let ldc = |address: Src| {
+        Inst::new(Op::Ldc { width: MemWidth::B32, bank: Bank(0) }).dst(Reg(12)).srcs([address])
+    };
+    let used = |address| last_distance(repeated(ldc(address), writes(0), consumer()));
+    assert_eq!([used(Src::RZ), used(Src::reg(Reg(2)))], [26, 29], "to the use of the result");
+    let read = |address| last_distance(repeated(ldc(address), reads(0), overwriting(2)));
+    assert_eq!([read(Src::RZ), read(Src::reg(Reg(2)))], [10, 29], "until the address has been read");
+}
+
+/// Sections 5.1.1 and 5.4: a constant operand that is not in the cache of its sub-core delays its instruction by 79 cycles; the
+/// scheduler issues nothing in the first four.
+#[test]
+fn constants_as_operands_miss_in_a_cache_of_their_sub_core() {
+    let with_constant =
+        |offset: u16| Coded(Inst::new(Op::Mov {}).dst(Reg(20)).srcs([Src::constant(0, offset)]), stall(1));
+    let code = |first: u16, second: u16| -> Vec<Coded> {
+        let nops = (0..20).map(|_| Coded(Inst::new(Op::Nop {}), stall(1)));
+        nops.chain([with_constant(first), Coded(Inst::new(Op::Nop {}), stall(1)), with_constant(second)])
+            .collect()
+    };
+    let issues = |code: Vec<Coded>, threads: u32, warp: u32| -> Vec<u64> {
+        let records = records(&hand(code, threads), &one_sm(ON, &[]), warp);
+        records.iter().map(|record| record.issued).collect()
+    };
+    let one = issues(code(0, 60), 32, 0);
+    assert_eq!(one[20] - one[19], 80, "79 cycles beside the one of the issue");
+    assert_eq!(one[22] - one[20], 2, "a line of 64 bytes");
+    let other = issues(code(0, 64), 32, 0);
+    assert_eq!(other[22] - other[21], 80, "another line");
+    // Eight warps are two in each sub-core: the one that comes to the constant first misses, and the other has four cycles to
+    // wait before it is tried.
+    let both = [0, 4].map(|warp| issues(code(0, 60), 256, warp));
+    let found = both[0][20].min(both[1][20]);
+    let missed = found - 79;
+    let during: Vec<u64> =
+        both.concat().into_iter().filter(|cycle| (missed..found).contains(cycle)).collect();
+    assert_eq!(during.iter().min(), Some(&(missed + 4)), "{during:?} after {missed}");
+}
+
 #[test]
 fn stall_counts_space_dependent_instructions() {
     let chain = |bits: ControlBits| {
@@ -204,7 +284,7 @@ fn memory_instructions_issue_as_queue_and_address_calculation_let_them() {
 
 /// A random kernel with control bits: arithmetic, loads and stores with counters, waits.
 fn kernel() -> impl Strategy<Value = (Vec<(u8, u8, u8, u8)>, u32)> {
-    (prop::collection::vec((0u8..6, 1u8..12, 0u8..16, 0u8..6), 1..60), 1u32..5)
+    (prop::collection::vec((0u8..8, 1u8..12, 0u8..16, 0u8..6), 1..60), 1u32..5)
 }
 
 proptest! {
@@ -229,6 +309,11 @@ proptest! {
                     Inst::new(Op::Mufu { func: MufuFn::Rcp, ftz: Ftz(false) }).dst(Reg(reg)).srcs([Src::reg(Reg(1))]),
                     ControlBits { write_counter: Some(counter), ..bits },
                 ),
+                5 => Coded(
+                    Inst::new(Op::Mov {}).dst(Reg(reg)).srcs([Src::constant(counter % 2, u16::from(stall_cycles) * 40)]),
+                    bits,
+                ),
+                6 => Coded(uniform(load(MemWidth::B64)), ControlBits { write_counter: Some(counter), ..bits }),
                 _ => Coded(ffma(reg, 1, 2, 3), ControlBits { partial: true, ..bits }),
             }
         });

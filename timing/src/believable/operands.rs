@@ -101,3 +101,29 @@ fn sub_cores_do_not_lend_their_units() {
     let (own, shared) = (cycles(false), cycles(true));
     assert!(own - shared >= 32 * 8 / 2 && own >= 32 * 8, "{own} and {shared} cycles");
 }
+
+/// The unit that the sub-cores have in common takes their memory instructions in turns: none is far ahead of the others. One of
+/// them asks for more than its share, as it has two warps.
+#[test]
+fn sub_cores_take_turns_at_the_load_store_unit() {
+    let mut b = Builder::default();
+    b.mov(1, 0).bar();
+    let loads = 200;
+    for i in 0..loads {
+        b.lds(10 + i % 100, 1);
+    }
+    let hand = Hand::new(b.exit(), 1, 5 * 32);
+    for gpu in ["qv100", "titanx-pascal", "rtxa6000"] {
+        let insts = hand.observe(&one_sm(gpu, &[]));
+        let last = |warp| {
+            let of_warp = insts.iter().filter(|inst| inst.warp == warp);
+            of_warp.map(|inst| inst.issued).max().expect("it has issued")
+        };
+        let begins = insts.iter().filter(|inst| inst.pc == 2).map(|inst| inst.issued).min().expect("loads");
+        let alone = [1, 2, 3].map(last);
+        let (first, latest) = (alone[0].min(alone[1]).min(alone[2]), alone[0].max(alone[1]).max(alone[2]));
+        let apart = (latest - first) as f64 / (latest - begins) as f64;
+        assert!(apart < 0.1, "{gpu}: {alone:?} from cycle {begins}");
+        assert!(last(0).max(last(4)) > latest + u64::from(loads), "{gpu}: the first has twice as many");
+    }
+}

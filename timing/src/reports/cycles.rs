@@ -9,7 +9,10 @@ use report::{Axis, Cell, Column, Format, Section, Series, StackedChart, Table};
 const GROUPS: [(&str, &[Stall]); 10] = [
     ("Issued", &[Stall::Issued]),
     ("Second slot unpaired", &[Stall::DualIssue]),
-    ("Waiting for memory", &[Stall::MemoryDependency, Stall::MemoryQueueFull, Stall::Fence]),
+    (
+        "Waiting for memory",
+        &[Stall::MemoryDependency, Stall::ConstantMiss, Stall::MemoryQueueFull, Stall::Fence],
+    ),
     ("Waiting for arithmetic", &[Stall::AluDependency]),
     ("Collectors or units busy", &[Stall::CollectorFull, Stall::UnitBusy]),
     ("Fetch and branches", &[Stall::Branch, Stall::IBufferEmpty, Stall::ICacheMiss]),

@@ -39,7 +39,11 @@ pub(super) fn work_out(
             Space::Const => {
                 let rules = machine.config.load_store.coalescing;
                 coalesce_into(&access, rules, false, &mut op.accesses);
+                let load_store = &machine.config.load_store;
+                let further = u32::from(access.bytes.div_ceil(4).max(1)) - 1;
                 op.constants = different_addresses(&access);
+                op.constant_cycles =
+                    load_store.constant_address_cycles + further * load_store.constant_word_cycles;
             }
             Space::Global | Space::Surface => global_access(machine, &access, kind, op),
             Space::Texture => {

@@ -64,6 +64,7 @@ pub(crate) struct Sm<'a, S: LaunchSource> {
     schedulers: Vec<WarpScheduler>,
     /// Whether the kernel has control bits that the machine uses.
     has_control_bits: bool,
+    has_uniform_registers: bool,
     /// Whether the scheduling policy has an active set.
     has_active_sets: bool,
     scoreboard: Scoreboard,
@@ -145,6 +146,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             front: Front::new(machine),
             code: CodePath::new(config, code, machine.last_code_line()),
             has_control_bits: machine.program.insts.iter().any(|inst| inst.control.is_some()),
+            has_uniform_registers: machine.program.kernel.uniform_registers > 0,
             has_active_sets: scheduler.has_active_set(),
             schedulers: vec![scheduler; schedulers],
             scoreboard: Scoreboard::new(warps),

@@ -114,6 +114,10 @@ counters! {
     operand_reads;
     /// Destination registers that instructions produced, wherever they were written.
     operand_writes;
+    /// Uniform registers that instructions read, those of addresses included; 0 without machine code.
+    uniform_reads;
+    /// Uniform registers that instructions wrote.
+    uniform_writes;
     /// Read or write requests times the cycles they waited because another access held their bank.
     rf_bank_conflict_cycles;
     /// Reads times the cycles they waited because their collector's port was taken.

@@ -42,6 +42,8 @@ stalls! {
     Technique = "technique";
     /// Warps were ready, but none in the active set of the two-level policy.
     Inactive = "not_in_active_set";
+    /// An operand in constant memory was not in the sub-core's cache of them.
+    ConstantMiss = "constant_miss";
     /// The load/store queue was full.
     MemoryQueueFull = "memory_queue_full";
     /// Collected instructions waited for an execution unit and left no collector free.

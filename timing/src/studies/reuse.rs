@@ -60,6 +60,8 @@ counters! {
     TO_FILE = "to_file", "register writes", "window 3: the value is not read within the window";
     TO_COLLECTOR = "to_collector", "register writes", "window 3: every gap between accesses of the value is within the window";
     TO_BOTH = "to_both", "register writes", "window 3: the value is read within the window, and again beyond it";
+    UNIFORM_READS = "uniform_reads", "register reads", "of a uniform register, which only this counts";
+    UNIFORM_WRITES = "uniform_writes", "register writes", "of a uniform register, which only this counts";
     OPERANDS_0 = "operands_0", "warp instructions", "with no register operand";
     OPERANDS_1 = "operands_1", "warp instructions", "with one register operand";
     OPERANDS_2 = "operands_2", "warp instructions", "with two register operands";
@@ -78,6 +80,15 @@ const fn from<const N: usize>(first: usize) -> [usize; N] {
 
 /// Positions of the counters by gap, the last for all longer ones.
 const READS: [usize; 16] = from(READ_1);
+const ALL_READS: [usize; 17] = {
+    let mut all = [UNIFORM_READS; 17];
+    let mut gap = 0;
+    while gap < 16 {
+        all[gap] = READS[gap];
+        gap += 1;
+    }
+    all
+};
 const WRITES: [usize; 32] = from(TRANSIENT_1);
 
 /// Writes that a window bypasses: transient values, and values that are replaced unread, with gaps below it.
@@ -124,6 +135,8 @@ pub(crate) const STUDY: Study = Study {
          not cover all launched lanes counts as a read of what it leaves in the others.",
         "Destinations are those of Figure 3.7 at a window of three: register file only where the value is not read \
          within the window, collector only where it is read and bypassed, both otherwise.",
+        "Uniform registers of machine code are registers of their own: how often they are read and written is counted apart, \
+         and no other figure has them.",
     ],
     counters: COUNTERS,
     shares: &[
@@ -173,6 +186,8 @@ pub(crate) const STUDY: Study = Study {
             .hidden(),
         Share::percent("operands_3_share", "3 operands", &[OPERANDS_3], &[WARP_INSTRUCTIONS])
             .figure("BOW, Figure 3.8: 2 %"),
+        Share::percent("uniform_reads_share", "Reads of uniform registers", &[UNIFORM_READS], &ALL_READS)
+            .hidden(),
     ],
     figures: &[
         Figure {
@@ -329,6 +344,9 @@ impl Fold for Reuse {
     fn finish(mut self, setting: &Setting<'_>, (): &(), totals: &[Total], _: &mut Seen) -> Outcome {
         for ((counts, total), inst) in self.counts.iter_mut().zip(totals).zip(&setting.insts) {
             counts[WARP_INSTRUCTIONS] = total.executed();
+            let [reads, writes] = inst.uniform_operands;
+            counts[UNIFORM_READS] = total.executed() * u64::from(reads);
+            counts[UNIFORM_WRITES] = total.executed() * u64::from(writes);
             let operands = inst.sources.iter().filter(|span| !span.is_empty()).count();
             counts[OPERANDS_0 + operands] = total.executed();
         }

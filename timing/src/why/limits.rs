@@ -84,9 +84,16 @@ pub(super) const LIMITS: &[Limit] = &[
         explain: dependencies,
     },
     Limit {
+        name: "operand_constants",
+        title: "operands in constant memory",
+        label: "waiting for operands in constant memory",
+        causes: &[Stall::ConstantMiss],
+        explain: operand_constants,
+    },
+    Limit {
         name: "operand_collection",
         title: "operand collection",
-        label: "operand collectors full",
+        label: "operands still being read",
         causes: &[Stall::CollectorFull],
         explain: collection,
     },
@@ -367,6 +374,16 @@ fn collection(f: &Facts) -> Finding {
         f.bank_conflict_cycles > f.port_conflict_cycles,
         "More banks or ports (register_file.banks, bank_ports), another mapping, or coalesced reads: --tech corf.",
     )
+}
+
+fn operand_constants(f: &Facts) -> Finding {
+    let short = f.run_cycles / f.launches.max(1) < 10_000;
+    Finding::new(
+        "Constants that instructions name as operands, parameters among them, were not in the small cache that each sub-core has of \
+         them; after a miss its scheduler waits before it tries other warps.",
+    )
+    .advise_if(short, "More work per launch: every sub-core misses once for each line of parameters.")
+    .advise_if(!short, "Fewer or closer constants in loops, or a larger cache (sub_core.constant_sets).")
 }
 
 fn units(f: &Facts) -> Finding {

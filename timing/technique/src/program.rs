@@ -79,6 +79,8 @@ pub struct TimedInst {
     pub uniform_hazards: u128,
     /// Uniform registers and predicates that are written.
     pub uniform_writes: u128,
+    /// Number of uniform registers read, and written.
+    pub uniform_operands: [u8; 2],
     /// Predicates read or written, one bit each.
     pub pred_hazards: u8,
     /// Predicates written, one bit each.
@@ -129,6 +131,14 @@ impl TimedInst {
         for reg in &self.read_as[..usize::from(self.src_count)] {
             self.hazards.insert(*reg);
         }
+    }
+
+    /// Whether the source registers are read no earlier than the result is written, where control bits count that: a load of
+    /// constants with its address in a register (Huerta et al., MICRO 2025, table 2).
+    #[must_use]
+    #[inline]
+    pub fn keeps_sources(&self) -> bool {
+        self.path == Path::Memory(MemoryKind::Load(Space::Const)) && self.src_count > 0
     }
 
     /// Whether a result returns to registers or predicates.
@@ -227,6 +237,7 @@ impl TimedInst {
             unit: unit as u8,
             class: class as u8,
             pool: pool(if own == Unit::Sfu { Collector::Sfu } else { Collector::Alu }),
+            uniform_operands: [0; 2],
             latency_cycles: op.latency_cycles.max(1),
             initiation_cycles: op.initiation_cycles.max(1),
             srcs,
@@ -308,6 +319,7 @@ fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, String> {
         writes,
         uniform_hazards: uniform_reads | uniform_writes,
         uniform_writes,
+        uniform_operands: [inst.src_uniforms().count() as u8, inst.dst_uniforms().count() as u8],
         pred_hazards,
         pred_writes,
         guard: if inst.is_unguarded() || inst.guard.pred.is_uniform() {

@@ -134,6 +134,27 @@ fn reuse_of_bow_figure_3_6() {
 }
 
 #[test]
+fn reuse_counts_uniform_registers_apart() {
+    let uniform = |number: u8| Src::uniform(UniformReg(number));
+    let mut set = mov(0, 7);
+    (set.dst, set.udst) = (Reg::RZ, UniformReg(3));
+    let code = [set, add(1, uniform(3), Src::imm(1)), add(2, r(1), uniform(3)), exit()];
+    let expected = [
+        ("warp_instructions", 4),
+        ("reads_at_1", 1),
+        ("transient_at_1", 1),
+        ("replaced_far", 1),
+        ("to_collector", 1),
+        ("to_file", 1),
+        ("uniform_reads", 2),
+        ("uniform_writes", 1),
+        ("operands_0", 3),
+        ("operands_1", 1),
+    ];
+    expect(&launch(&code, 1, 1, |_| {}), "reuse", &expected);
+}
+
+#[test]
 fn reuse_keeps_what_a_partial_write_leaves() {
     let code = [mov(0, 1), mov(0, 2), add(1, r(0), r(0)), mov(0, 3), exit()];
     let launch = launch(&code, 1, 1, |path| path[1].active = 0xFF);

@@ -200,6 +200,9 @@ pub(crate) struct Collectors {
     ready_count: u32,
     /// Share of each warp slot, and of each scheduler.
     share_of: [u8; 64],
+    /// The share that is asked first: that behind the one whose memory instruction was the last to leave, so that none keeps the
+    /// unit that they have in common to itself.
+    turn: usize,
     /// Collected instructions that may leave a share in one cycle.
     dispatched_per_share: usize,
     /// By pool, for the attribution of stalls.
@@ -253,6 +256,7 @@ impl Collectors {
             writing: 0,
             arriving: VecDeque::new(),
             followers: Vec::new(),
+            turn: 0,
             ready: vec![Vec::new(); shares as usize],
             ready_count: 0,
             share_of: std::array::from_fn(|slot| (slot as u32 % shares) as u8),
@@ -498,14 +502,15 @@ impl Collectors {
     #[must_use]
     #[inline]
     pub(crate) fn offers(&self) -> Offers {
-        Offers::new(0, self.dispatched_per_share)
+        Offers::new(self.turn, self.dispatched_per_share)
     }
 
     /// The next collected instruction to be offered; the caller answers with [`Collectors::taken`] or
     /// [`Collectors::refused`].
     #[inline]
     pub(crate) fn offer(&self, offers: &mut Offers) -> Option<u16> {
-        while let Some(ready) = self.ready.get(offers.share) {
+        while offers.share < self.ready.len() {
+            let ready = &self.ready[self.asked(offers)];
             while offers.budget > 0
                 && let Some(Ready { slot, leaves_for }) = ready.get(offers.index).copied()
             {
@@ -519,10 +524,21 @@ impl Collectors {
         None
     }
 
+    /// The share whose instructions are offered.
+    #[inline]
+    fn asked(&self, offers: &Offers) -> usize {
+        let share = offers.first + offers.share;
+        if share >= self.ready.len() { share - self.ready.len() } else { share }
+    }
+
     /// The offered instruction has left; its collector entry is free.
     #[inline]
     pub(crate) fn taken(&mut self, offers: &mut Offers) {
-        let Ready { slot, leaves_for } = self.ready[offers.share].remove(offers.index);
+        let asked = self.asked(offers);
+        let Ready { slot, leaves_for } = self.ready[asked].remove(offers.index);
+        if leaves_for == LOAD_STORE_QUEUE {
+            self.turn = if asked + 1 == self.ready.len() { 0 } else { asked + 1 };
+        }
         offers.budget -= 1;
         self.ready_count -= 1;
         let Waiting { unit, pool, .. } = self.waiting[usize::from(slot)];
@@ -535,7 +551,7 @@ impl Collectors {
     /// The destination of the offered instruction has no room in this cycle.
     #[inline]
     pub(crate) fn refused(&mut self, offers: &mut Offers) {
-        let Ready { leaves_for, .. } = self.ready[offers.share][offers.index];
+        let Ready { leaves_for, .. } = self.ready[self.asked(offers)][offers.index];
         offers.taken |= u16::from(usize::from(leaves_for) != CONTROL) << leaves_for;
         offers.index += 1;
     }

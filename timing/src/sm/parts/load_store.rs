@@ -89,6 +89,8 @@ pub(crate) struct MemOp {
     pub collisions: u8,
     /// Different addresses of a load of constants.
     pub constants: u8,
+    /// Cycles that each of them occupies the unit.
+    pub constant_cycles: u32,
     /// Route of loads of these lines.
     pub route: Route,
     /// Whether all addresses are local.
@@ -116,6 +118,7 @@ impl Default for MemOp {
             shared_cycles: 0,
             collisions: 0,
             constants: 0,
+            constant_cycles: 0,
             route: Route::default(),
             local: false,
             begun: false,
@@ -139,6 +142,7 @@ impl MemOp {
             shared_cycles,
             collisions,
             constants,
+            constant_cycles,
             route,
             local,
             begun,
@@ -150,7 +154,7 @@ impl MemOp {
         accesses.clear();
         (*own_kind, *own_warp, *own_returns) = (kind, warp, returns);
         (*next, *shared_cycles, *collisions, *constants) = (0, 0, 0, 0);
-        (*waiting, *ready_at) = (0, 0);
+        (*waiting, *ready_at, *constant_cycles) = (0, 0, 0);
         (*route, *served) = (Route::default(), Served::default());
         (*local, *begun, *all_sent) = (false, false, false);
     }
@@ -407,9 +411,11 @@ impl<'a> LoadStore<'a> {
             return;
         }
         let (shared_cycles, texture) = (op.shared_cycles, op.route == Route::Texture);
-        if op.constants > 1 {
-            let cycles = u64::from(u32::from(op.constants) * config.load_store.constant_address_cycles);
-            op.ready_at = now + u64::from(config.constant_cache.hit_latency_cycles) + cycles - 1;
+        let cycles = u64::from(op.constants) * u64::from(op.constant_cycles);
+        if cycles > 1 {
+            // The last address is looked up when the others have been.
+            let last = now + cycles - u64::from(op.constant_cycles);
+            op.ready_at = last + u64::from(config.constant_cache.hit_latency_cycles);
             self.busy_until = now + cycles;
             return;
         }

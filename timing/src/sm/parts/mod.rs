@@ -19,6 +19,7 @@ pub(super) mod memory_port;
 #[cfg(test)]
 mod mock;
 pub(super) mod observer;
+mod operand_constants;
 pub(super) mod operands;
 pub(super) mod prefetch_buffer;
 pub(super) mod scoreboard;

@@ -65,6 +65,24 @@ impl Operands {
         }
     }
 
+    /// Whether a scheduler waits for a line of constants and issues nothing.
+    #[inline]
+    pub(crate) fn holds(&self, scheduler: usize) -> bool {
+        match self {
+            Operands::Collectors(_) => false,
+            Operands::Windows(windows) => windows.holds(scheduler),
+        }
+    }
+
+    /// Looks up the constant that a warp's next instruction names, which is about to issue; whether it is there.
+    #[inline]
+    pub(crate) fn finds_constant(&mut self, warp: usize, scheduler: usize) -> bool {
+        match self {
+            Operands::Collectors(_) => true,
+            Operands::Windows(windows) => windows.finds_constant(warp, scheduler),
+        }
+    }
+
     /// Stall cause of a warp whose next instruction may not enter.
     #[must_use]
     pub(crate) fn refuses(&self, warp: usize, scheduler: usize, class: usize) -> Stall {

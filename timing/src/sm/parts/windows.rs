@@ -11,6 +11,7 @@
 //! for reuse: the next read of this place and bank finds it there, or ends it.
 
 use super::collectors::{Collected, Collecting, LOAD_STORE_QUEUE, Offers};
+use super::operand_constants::{OperandConstants, Place};
 use crate::config::{GpuConfig, SubCore};
 use crate::program::{MAX_SRC, MemoryKind, Path, TimedInst};
 use crate::stats::{Counters, Stall};
@@ -43,6 +44,13 @@ impl Needs {
             _ => Needs::Window { unit: inst.unit },
         }
     }
+}
+
+/// A warp's next instruction: what it needs of its sub-core, and the constant that it names as an operand.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    needs: Needs,
+    constant: Option<Place>,
 }
 
 /// Whether instructions wait in a queue for units of a class.
@@ -115,6 +123,7 @@ struct Core {
     write_free: u64,
     /// Instructions with their operands, oldest first.
     ready: Vec<Ready>,
+    constants: OperandConstants,
 }
 
 /// An instruction with its operands.
@@ -134,7 +143,7 @@ pub(crate) struct Windows {
     banks: usize,
     dispatched: usize,
     /// By warp slot: what its next instruction needs.
-    heads: [Needs; 64],
+    heads: [Head; 64],
     /// Instructions whose operands arrive: cycle, instruction, sub-core.
     arriving: VecDeque<(u64, Ready, u8)>,
     /// By slot: the operands that are read late, one bit each, and the cycle of their arrival.
@@ -165,6 +174,7 @@ impl Windows {
             kept: vec![[None; SOURCE_PLACES]; banks],
             write_free: 0,
             ready: Vec::new(),
+            constants: OperandConstants::new(&config.sub_core),
         };
         Windows {
             cores: vec![core; count],
@@ -172,7 +182,7 @@ impl Windows {
             extra: extra_cycles.into(),
             banks,
             dispatched: config.collectors.dispatch_per_scheduler as usize,
-            heads: [Needs::Memory; 64],
+            heads: [Head { needs: Needs::Memory, constant: None }; 64],
             arriving: VecDeque::new(),
             reads: Vec::new(),
             ready_count: 0,
@@ -186,21 +196,41 @@ impl Windows {
     /// Notes what a warp's next instruction needs.
     #[inline]
     pub(crate) fn look_at(&mut self, warp: usize, inst: &TimedInst) {
-        self.heads[warp & 63] = Needs::of(inst);
+        let constant = if matches!(inst.path, Path::Memory(_)) { None } else { Place::of(&inst.inst) };
+        self.heads[warp & 63] = Head { needs: Needs::of(inst), constant };
     }
 
     /// Begins a cycle.
     #[inline]
     pub(crate) fn advance(&mut self, now: u64) {
         self.now = now;
+        self.cores.iter_mut().for_each(|core| core.constants.advance(now));
+    }
+
+    /// Whether a scheduler waits for a line of constants and issues nothing.
+    #[inline]
+    pub(crate) fn holds(&self, scheduler: usize) -> bool {
+        self.cores[scheduler].constants.holds(self.now)
+    }
+
+    /// Looks up the constant that a warp's next instruction names, which is about to issue; whether it is there.
+    #[inline]
+    pub(crate) fn finds_constant(&mut self, warp: usize, scheduler: usize) -> bool {
+        let Some(place) = self.heads[warp & 63].constant else { return true };
+        self.cores[scheduler].constants.look_up(place, self.now)
     }
 
     /// Why an instruction of a sub-core cannot issue now, if it cannot.
-    fn lacks(&self, core: &Core, needs: Needs) -> Option<Stall> {
+    fn lacks(&self, core: &Core, head: Head) -> Option<Stall> {
+        if core.constants.holds(self.now)
+            || head.constant.is_some_and(|place| core.constants.is_coming(place))
+        {
+            return Some(Stall::ConstantMiss);
+        }
         if core.issues_from > self.now {
             return Some(Stall::CollectorFull);
         }
-        match needs {
+        match head.needs {
             Needs::Window { unit } => {
                 (core.unit_free[usize::from(unit)] > self.now + CONTROL_CYCLES).then_some(Stall::UnitBusy)
             }
@@ -217,7 +247,7 @@ impl Windows {
     #[inline]
     pub(crate) fn with_room(&self, mask: u64, scheduler: usize) -> u64 {
         let core = &self.cores[scheduler];
-        if core.issues_from > self.now {
+        if core.issues_from > self.now || core.constants.holds(self.now) {
             return 0;
         }
         super::WarpSet(mask)
@@ -236,7 +266,8 @@ impl Windows {
     pub(crate) fn next_room(&self) -> Option<u64> {
         let of = |core: &Core| {
             let units = core.unit_free.map(|free| free.saturating_sub(CONTROL_CYCLES));
-            [core.issues_from].into_iter().chain(units).filter(|cycle| *cycle > self.now).min()
+            let times = [core.issues_from].into_iter().chain(units).filter(|cycle| *cycle > self.now);
+            times.chain(core.constants.next_event(self.now)).min()
         };
         self.cores.iter().filter_map(of).min()
     }
@@ -409,7 +440,9 @@ impl Windows {
             if shared { self.config.shared_load_bits_per_cycle } else { self.config.load_bits_per_cycle };
         let cycles = u64::from((32 * 32 * u32::from(inst.dst_count)).div_ceil(bits).max(2));
         let core = &mut self.cores[scheduler];
-        let begins = now - u64::from(passes.saturating_sub(1)).min(now);
+        // What a uniform address saves beside the cycles of its reads is taken off here.
+        let saved = if has_uniform_address(inst) { self.config.uniform_saved_cycles } else { 0 };
+        let begins = now - u64::from(passes.saturating_sub(1) + saved).min(now);
         let done = (core.write_free.max(begins) + cycles).max(now + 1);
         core.write_free = done;
         done
@@ -442,11 +475,17 @@ impl Windows {
 /// Cycles from the issue of a memory instruction until its registers have been read, if nothing is in its way.
 fn read_cycles(config: &SubCore, inst: &TimedInst) -> u64 {
     let space = inst.inst.kind().space();
+    let uniform = has_uniform_address(inst);
     let base = match space {
-        Some(Space::Shared) => config.shared_read_cycles,
+        Some(Space::Const) if inst.keeps_sources() => {
+            config.constant_read_cycles + config.constant_register_cycles
+        }
         Some(Space::Const) => config.constant_read_cycles,
+        _ if uniform => config.uniform_read_cycles,
+        Some(Space::Shared) => config.shared_read_cycles,
         _ => config.global_read_cycles,
     };
+    let store_read_cycles = if uniform { config.uniform_store_read_cycles } else { config.store_read_cycles };
     let data = match inst.path {
         Path::Memory(MemoryKind::Store(_) | MemoryKind::Atomic(_)) => {
             let registers = inst
@@ -455,11 +494,16 @@ fn read_cycles(config: &SubCore, inst: &TimedInst) -> u64 {
                 .memory
                 .and_then(|memory| memory.width())
                 .map_or(1, |width| u32::from(width.regs()));
-            config.store_read_cycles + config.wide_read_cycles * (registers - 1)
+            store_read_cycles + config.wide_read_cycles * (registers - 1)
         }
         _ => 0,
     };
     u64::from(base + data)
+}
+
+/// Whether an access has its address in uniform registers alone.
+fn has_uniform_address(inst: &TimedInst) -> bool {
+    !inst.inst.base.is_zero() && inst.inst.src[0].as_reg().is_none()
 }
 
 /// Reads of an instruction.

@@ -61,7 +61,7 @@ impl<S: LaunchSource> Sm<'_, S> {
                 Path::Memory(_) => latency.memory_operand_collection.record(waited),
                 _ => latency.alu_operand_collection.record(waited),
             }
-            if let Some(bits) = &inst.control {
+            if let Some(bits) = inst.control.as_ref().filter(|_| !inst.keeps_sources()) {
                 let (warp, memory) = (usize::from(flight.warp), matches!(inst.path, Path::Memory(_)));
                 self.dependences.read(warp, bits, memory);
                 if bits.read_counter.is_some() {

@@ -118,7 +118,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
     #[inline]
     pub(in crate::sm) fn candidates(&self, scheduler: usize) -> u64 {
         let ready = self.ready() & self.of_scheduler[scheduler] & self.schedulers[scheduler].eligible();
-        if ready == 0 {
+        if ready == 0 || self.reads.holds(scheduler) {
             return 0;
         }
         let mut found = 0;
@@ -212,6 +212,10 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 let eligible = candidates & self.schedulers[scheduler].eligible();
                 let choice = Choice::new(eligible, self.served(eligible), warp);
                 warp = self.techniques.order(self.now, scheduler, choice);
+            }
+            if !self.reads.finds_constant(usize::from(warp), scheduler) {
+                candidates &= self.candidates(scheduler) & !(1 << warp);
+                continue;
             }
             match self.attempt(usize::from(warp), scheduler) {
                 Attempt::Held(by, cause) => {
@@ -542,6 +546,11 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
                 slot.issued += 1;
                 self.stats.counters.warp_instructions += 1;
                 self.stats.counters.thread_instructions += u64::from(step.exec.count_ones());
+                if self.has_uniform_registers {
+                    let [reads, writes] = self.machine.program.insts[pc as usize].uniform_operands;
+                    self.stats.counters.uniform_reads += u64::from(reads);
+                    self.stats.counters.uniform_writes += u64::from(writes);
+                }
                 self.record(|recorder, _| recorder.stepped(step.exec));
                 Some(step)
             }

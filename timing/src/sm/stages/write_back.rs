@@ -119,6 +119,9 @@ impl<S: LaunchSource> Sm<'_, S> {
         }
         self.scoreboard.release(warp, inst);
         if let Some(bits) = &inst.control {
+            if inst.keeps_sources() {
+                self.dependences.read(warp, bits, memory);
+            }
             self.dependences.written(warp, bits, memory);
         }
         let delay = u64::from(machine.config.register_file.guard_delay_cycles);

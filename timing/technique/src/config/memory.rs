@@ -126,8 +126,10 @@ sections! {
         coalescing: Coalescing;
         /// Line accesses that the unit sends to L1 per cycle.
         accesses_per_cycle: u32, Bounds::Between(1, 32);
-        /// Cycles that a constant load whose lanes have several addresses holds the unit for each of them.
+        /// Cycles that a load of constants holds the unit for each different address of its lanes.
         constant_address_cycles: u32, Bounds::Between(1, 64);
+        /// Cycles more for each further word that it loads from an address.
+        constant_word_cycles: u32, Bounds::Between(0, 64);
         /// Requests waiting between L1 and the interconnect.
         miss_queue_entries: u32, Bounds::AtLeast(1);
     }

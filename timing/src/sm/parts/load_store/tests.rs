@@ -345,11 +345,13 @@ fn a_load_of_several_constants_holds_the_unit_for_each_address() {
     bench.now = 50;
     let line = config.constant_cache.line_bytes / 32;
     bench.reply(bench.sent.requests[0].0, ((1u32 << line) - 1) as u8, Token::ConstantCache);
-    // Five addresses, then one: ten cycles before the second load.
-    for (slot, addresses) in [(1, 5), (2, 1)] {
+    // Five addresses of two cycles, one of three, one of two.
+    for (slot, addresses, cycles) in [(1, 5, 2), (2, 1, 3), (3, 1, 2)] {
         bench.push(slot, MemoryKind::Load(Space::Const), &[(0, 1)]);
-        bench.unit.op_mut(slot).constants = addresses;
+        let op = bench.unit.op_mut(slot);
+        (op.constants, op.constant_cycles) = (addresses, cycles);
+        (0..4).for_each(|_| bench.cycle());
     }
-    (0..12).for_each(|_| bench.cycle());
-    assert_eq!(bench.done.0[1..], [(1, 51 + 8 + 9), (2, 61 + 8)]);
+    (0..6).for_each(|_| bench.cycle());
+    assert_eq!(bench.done.0[1..], [(1, 51 + 8 + 8), (2, 61 + 8), (3, 64 + 8)]);
 }

@@ -557,3 +557,32 @@ fn launch_bounds_limit_registers() {
         assert_eq!(run(&lowered, &[words], &[], 1, 1), [reversed], "{directives}");
     }
 }
+
+/// Values spread over both banks of registers as long as that costs no resident warps, on the SM of the GPU that is named or
+/// of the module's target: 1 024 threads share it on sm_75, 2 048 on sm_70.
+#[test]
+fn registers_are_chosen_for_the_gpu_that_is_named() {
+    use emulator::lower::{LowerOptions, ModuleLayout, lower_kernel};
+    use emulator::ptx;
+
+    let text = |target: u32| {
+        let loads: String =
+            (0..20).map(|n| format!("ld.global.f32 %f{n}, [%rd1+{}];\n", n * 256)).collect();
+        let sums: String = (1..20).map(|n| format!("add.f32 %f0, %f0, %f{n};\n")).collect();
+        format!(
+            ".version 7.0\n.target sm_{target}\n.address_size 64\n.visible .entry k(.param .u64 a)\n{{\n.reg .f32 %f<20>;\n\
+             .reg .b64 %rd<2>;\nld.param.u64 %rd1, [a];\n{loads}{sums}st.global.f32 [%rd1], %f0;\nret;\n}}\n"
+        )
+    };
+    let registers = |target: u32, gpu: Option<u32>| {
+        let module = ptx::parse(&text(target), "test.ptx").expect("PTX");
+        let layout = ModuleLayout::of(&module).expect("a layout");
+        let (kernel, _) = module.kernels().next().expect("a kernel");
+        let options = LowerOptions { gpu, check: true, ..LowerOptions::default() };
+        lower_kernel(&module, &layout, kernel, &options).expect("code").kernel.regs_per_thread
+    };
+    assert!(registers(75, None) > 32, "{}", registers(75, None));
+    assert!(registers(75, Some(70)) <= 30, "{}", registers(75, Some(70)));
+    assert_eq!(registers(75, Some(70)), registers(70, None));
+    assert_eq!(registers(70, Some(75)), registers(75, None));
+}

@@ -157,6 +157,7 @@ fn lowering(bytes: &[u8]) -> LowerOptions {
         inline_limit: if hash & 1 << 20 == 0 { LowerOptions::default().inline_limit } else { 0 },
         keep_branches: hash & 7 << 22 == 0,
         maxregs: None,
+        gpu: [None, None, Some(70), Some(86)][(hash >> 27 & 3) as usize],
         schedule: [Schedule::Latency, Schedule::Latency, Schedule::Source, Schedule::Reuse]
             [(hash >> 25 & 3) as usize],
     }

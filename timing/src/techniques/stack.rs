@@ -4,7 +4,7 @@
 //! (`crate::source::Plain`). Deciding hooks take `&self`; the decision is then reported to all techniques.
 
 use super::{
-    AccessVerdict, Answered, Choice, Cx, Effects, FetchVerdict, Hooks, InstView, IssueVerdict, Issuing,
+    AccessVerdict, Answered, Choice, Cx, Effects, FetchVerdict, Holder, Hooks, InstView, IssueVerdict, Issuing,
     Launch, Ledger, MemAccess, MicroId, OperandRead, Plan, Prefetched, RegisterWrite, Rewritten, Scouts,
     Technique, Techniques, ValueMismatch, WarpView,
 };
@@ -81,17 +81,17 @@ impl Member {
     }
 }
 
-/// The error of a technique that supplied a register or, with `true`, a predicate without a comparison.
+/// The error of a technique that supplied a value without a comparison.
 #[cold]
 fn unchecked(
     technique: &'static str,
     program: &Program,
     warp: &WarpView<'_>,
     pc: u32,
-    (register, predicate): (u8, bool),
+    (register, of): (u8, Holder),
 ) -> ReplayError {
     let kernel = program.name.clone();
-    ReplayError::Unchecked { technique, kernel, pc, block: warp.block, warp: warp.warp, register, predicate }
+    ReplayError::Unchecked { technique, kernel, pc, block: warp.block, warp: warp.warp, register, of }
 }
 
 /// Prepared techniques in the order in which they act.
@@ -364,7 +364,7 @@ impl Stack {
             member.with(at, |technique, cx| technique.collect(cx, warp, inst, operands))?;
             taken = member
                 .take(operands, taken)
-                .map_err(|register| unchecked(member.name, at.program, warp, inst.pc, (register, false)))?;
+                .map_err(|register| unchecked(member.name, at.program, warp, inst.pc, (register, Holder::Register)))?;
             if several {
                 OperandRead::mark_leaders(operands);
             }
@@ -455,10 +455,14 @@ impl Stack {
         let proofs = &member.ledger.proofs;
         let register = results.iter().map(|result| result.reg).find(|reg| !proofs.has_result(*reg));
         let predicate = || {
-            let mut written = inst.inst.inst.dst_preds().filter(|_| inst.exec != 0);
-            written.find(|pred| !proofs.has_predicate(pred.0)).map(|pred| pred.0)
+            let mut written = inst.inst.inst.all_dst_preds().filter(|_| inst.exec != 0);
+            written.find(|pred| !proofs.has_predicate(pred.0)).map(|pred| (pred.0, Holder::Predicate))
         };
-        match register.map(|reg| (reg, false)).or_else(|| predicate().map(|pred| (pred, true))) {
+        let uniform = || {
+            let mut written = inst.inst.inst.dst_uniforms().filter(|_| inst.exec != 0);
+            written.find(|reg| !proofs.has_uniform(reg.0)).map(|reg| (reg.0, Holder::Uniform))
+        };
+        match register.map(|reg| (reg, Holder::Register)).or_else(predicate).or_else(uniform) {
             Some(missing) => Err(unchecked(member.name, at.program, warp, inst.pc, missing)),
             None => Ok(()),
         }

@@ -34,9 +34,13 @@ impl Code {
     }
 }
 
-/// Executes a [`crate::isa::Kind::Pure`] instruction in the lanes of `exec`; other kinds change nothing.
+/// Executes a [`crate::isa::Kind::Pure`] instruction in the lanes of `exec`; other kinds change nothing, and nothing changes
+/// where there are none, uniform results included.
 #[inline]
 pub fn execute(code: &Code, inst: &ExecInst, warp: &mut Warp, exec: u32) {
+    if exec == 0 {
+        return;
+    }
     match code.level {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Code::prepare_at` never sets a level above `VectorLevel::detect()` of this host.

@@ -14,7 +14,7 @@
 mod rules;
 mod types;
 
-pub(crate) use rules::{is_complement, is_half_of_sum, is_sign_word, modulus};
+pub(crate) use rules::{is_complement, is_half_of_sum, is_sign_word, known_carry, modulus};
 pub(crate) use types::{Level, Reason, Type};
 use types::{MOST_CONDITIONS, condition_at};
 
@@ -230,8 +230,9 @@ impl Analysis<'_> {
     fn step(&self, pc: u32, state: &mut State) -> Types {
         let inst = &self.kernel.insts[pc as usize];
         let info = inst.info();
-        let all =
-            |vars: &mut dyn Iterator<Item = Var>| vars.fold(SCALAR, |all, var| all.and(state[var.index()], self.limit));
+        let all = |vars: &mut dyn Iterator<Item = Var>| {
+            vars.fold(SCALAR, |all, var| all.and(state[var.index()], self.limit))
+        };
         let mut sources = [0, 1, 2].map(|i| all(&mut source(inst, i)));
         sources[0] = sources[0].and(all(&mut base(inst)), self.limit);
         let asked = inst.psrc[..usize::from(info.pred_srcs)].iter();

@@ -276,7 +276,8 @@ mod tests {
         let text = "mov u1 1\nmov r1 2\nisetp.lt up0 u1 3\n@up0 bra 5\nmov u1 4\nlds r2 r1 u1\nexit";
         assert_eq!((at(text, 5, Var::uniform(1)), at(text, 5, Var::reg(1))), (vec![0, 4], vec![1]));
         assert_eq!((at(text, 3, Var::pred(8)), at(text, 3, Var::pred(0))), (vec![2], vec![ENTRY]));
-        let kinds = [Var::uniform(63), Var::pred(8), Var::pred(0), Var::reg(255)].map(|var| (var.is_pred(), var.is_uniform()));
+        let kinds = [Var::uniform(63), Var::pred(8), Var::pred(0), Var::reg(255)]
+            .map(|var| (var.is_pred(), var.is_uniform()));
         assert_eq!(kinds, [(false, true), (true, true), (true, false), (false, false)]);
     }
 

@@ -4,9 +4,9 @@
 //! (`crate::source::Plain`). Deciding hooks take `&self`; the decision is then reported to all techniques.
 
 use super::{
-    AccessVerdict, Answered, Choice, Cx, Effects, FetchVerdict, Holder, Hooks, InstView, IssueVerdict, Issuing,
-    Launch, Ledger, MemAccess, MicroId, OperandRead, Plan, Prefetched, RegisterWrite, Rewritten, Scouts,
-    Technique, Techniques, ValueMismatch, WarpView,
+    AccessVerdict, Answered, Choice, Cx, Effects, FetchVerdict, Holder, Hooks, InstView, IssueVerdict,
+    Issuing, Launch, Ledger, MemAccess, MicroId, OperandRead, Plan, Prefetched, RegisterWrite, Rewritten,
+    Scouts, Technique, Techniques, ValueMismatch, WarpView,
 };
 use crate::error::ReplayError;
 use crate::program::Program;
@@ -362,9 +362,9 @@ impl Stack {
         for member in self.members.iter_mut().filter(|member| member.hooks.collect) {
             member.ledger.proofs.begin(self.calls);
             member.with(at, |technique, cx| technique.collect(cx, warp, inst, operands))?;
-            taken = member
-                .take(operands, taken)
-                .map_err(|register| unchecked(member.name, at.program, warp, inst.pc, (register, Holder::Register)))?;
+            taken = member.take(operands, taken).map_err(|register| {
+                unchecked(member.name, at.program, warp, inst.pc, (register, Holder::Register))
+            })?;
             if several {
                 OperandRead::mark_leaders(operands);
             }
@@ -459,8 +459,11 @@ impl Stack {
             written.find(|pred| !proofs.has_predicate(pred.0)).map(|pred| (pred.0, Holder::Predicate))
         };
         let uniform = || {
-            let mut written = inst.inst.inst.dst_uniforms().filter(|_| inst.exec != 0);
-            written.find(|reg| !proofs.has_uniform(reg.0)).map(|reg| (reg.0, Holder::Uniform))
+            if inst.inst.uniform_writes == 0 || inst.exec == 0 {
+                return None;
+            }
+            let missing = inst.inst.inst.dst_uniforms().find(|reg| !proofs.has_uniform(reg.0));
+            missing.map(|reg| (reg.0, Holder::Uniform))
         };
         match register.map(|reg| (reg, Holder::Register)).or_else(predicate).or_else(uniform) {
             Some(missing) => Err(unchecked(member.name, at.program, warp, inst.pc, missing)),

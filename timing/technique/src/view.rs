@@ -1,8 +1,8 @@
 //! Views of the machine for techniques: warps, instructions and memory accesses, read-only.
 
 use crate::program::TimedInst;
-use trace_format::isa::{Kind, Pred, PredSrc};
 use trace_format::isa::space::Space;
+use trace_format::isa::{Kind, Pred, PredSrc};
 use trace_format::semantics::Row;
 
 /// The memory access of a step; lanes outside `mask` have no address.

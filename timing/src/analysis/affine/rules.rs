@@ -16,24 +16,30 @@ pub(super) fn sets_carry(inst: &Inst) -> bool {
 /// Whether an instruction adds the carry of lower words.
 fn takes_carry(inst: &Inst) -> bool {
     match inst.op {
-        Op::Iadd3 { x }
-        | Op::Iadd3Carries { x }
-        | Op::LeaHi { x, .. }
-        | Op::LeaHiSx32 { x, .. } => x.0,
+        Op::Iadd3 { x } | Op::Iadd3Carries { x } | Op::LeaHi { x, .. } | Op::LeaHiSx32 { x, .. } => x.0,
         Op::ImadX {} => true,
         _ => false,
     }
 }
 
-/// Whether a sum with carries has at most one in and none out, or one out and none in: a tuple of 64 bits holds the two
-/// words of the sum of two numbers.
+/// Whether a sum with carries has at most one in that is not known and none out, or one out and none in: a tuple of 64 bits
+/// holds the two words of the sum of two numbers.
 #[must_use]
 pub(crate) fn is_half_of_sum(inst: &Inst) -> bool {
     match inst.op {
-        Op::Iadd3Carries { x } if x.0 => inst.pdst == [Pred::PT; 2] && inst.psrc[1] == PredSrc::FALSE,
+        Op::Iadd3Carries { x } if x.0 => {
+            inst.pdst == [Pred::PT; 2] && (known_carry(inst).is_some() || inst.psrc[1] == PredSrc::FALSE)
+        }
         Op::Iadd3Carries { .. } => inst.pdst[1] == Pred::PT,
         _ => true,
     }
+}
+
+/// What the carries into a sum amount to, if they are literals: code adds one so.
+#[must_use]
+pub(crate) fn known_carry(inst: &Inst) -> Option<u64> {
+    let carries = &inst.psrc[..usize::from(inst.info().pred_srcs)];
+    carries.iter().try_fold(0, |sum, carry| carry.pred.is_true().then_some(sum + u64::from(!carry.not)))
 }
 
 /// The exponent of the power of two that an instruction takes a modulus by, and the operand that it takes it of.
@@ -106,12 +112,10 @@ fn of_lanes(inst: &Inst, pc: u32, sources: &[Type; 3], predicates: Type, limit: 
         _ if everything.level == Level::Scalar => plain(everything),
         Op::Mov {} | Op::MovPair {} => a,
         Op::Iadd3Carries { .. } if !is_half_of_sum(inst) => Type::data(Reason::Operation),
+        // A shift to the right.
+        Op::LeaHi { x, .. } | Op::LeaHiSx32 { x, .. } if !x.0 => Type::data(Reason::Operation),
         Op::Iadd3 { .. } | Op::Iadd3Carries { .. } | Op::LeaHi { .. } | Op::LeaHiSx32 { .. } => {
-            if everything.level != Level::Data {
-                plain(everything)
-            } else {
-                Type::data(Reason::Operand)
-            }
+            if everything.level != Level::Data { plain(everything) } else { Type::data(Reason::Operand) }
         }
         Op::Lea { .. } => a.and(b, limit),
         Op::Imad {} | Op::ImadX {} | Op::ImadWide { .. } => plain(product(a, b, limit).and(c, limit)),

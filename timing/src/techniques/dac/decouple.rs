@@ -323,8 +323,7 @@ impl Compiler<'_> {
             let inst = &self.kernel.insts[pc as usize];
             let dequeues = self.roles[pc as usize].address;
             let calls = inst.kind() == Kind::Call;
-            let mut data: Vec<Var> =
-                (usize::from(dequeues)..3).flat_map(|i| source(inst, i)).collect();
+            let mut data: Vec<Var> = (usize::from(dequeues)..3).flat_map(|i| source(inst, i)).collect();
             data.extend(base(inst).filter(|_| !dequeues));
             for (var, defs) in &self.defs[pc as usize] {
                 if !var.is_pred() && !calls && !data.contains(var) {
@@ -458,7 +457,9 @@ mod tests {
     #[test]
     fn what_threads_that_part_write_to_uniform_registers_is_no_tuple() {
         let text = |guard: &str| {
-            format!("s2r r0\ns2r.ctaid u0\nmov u1 4\nisetp.lt p0 {guard} 7\n@p0 bra 6\nmov u1 8\nlds r2 r0 u1\nexit")
+            format!(
+                "s2r r0\ns2r.ctaid u0\nmov u1 4\nisetp.lt p0 {guard} 7\n@p0 bra 6\nmov u1 8\nlds r2 r0 u1\nexit"
+            )
         };
         assert_eq!(roles(&text("r0"))[6].address_lost, Lost::Conditions);
         assert!(roles(&text("u0"))[6].address, "all threads of a block go the same way");

@@ -6,7 +6,7 @@
 
 use super::sums::{Carry, high_of_sum};
 use super::tuple::{Extents, Place, Tuple, Word};
-use crate::analysis::affine::{is_complement, is_half_of_sum, is_sign_word, modulus};
+use crate::analysis::affine::{is_complement, is_half_of_sum, is_sign_word, known_carry, modulus};
 use crate::source::Row;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -154,13 +154,15 @@ impl Lanes {
     /// Places of the registers that an instruction writes.
     fn of_results(&self, inst: &Inst) -> impl Iterator<Item = usize> + use<> {
         let first_uniform = self.first_uniform;
-        let uniforms = inst.dst_uniforms().map(move |reg| first_uniform + usize::from(reg.0));
-        inst.dst_regs().map(Reg::index).chain(uniforms)
+        let uniforms = (!inst.udst.is_zero()).then(|| inst.dst_uniforms()).into_iter().flatten();
+        inst.dst_regs().map(Reg::index).chain(uniforms.map(move |reg| first_uniform + usize::from(reg.0)))
     }
 
     /// Places of the registers that an instruction reads.
     fn of_sources(&self, inst: &Inst) -> impl Iterator<Item = usize> {
-        inst.src_regs().map(Reg::index).chain(inst.src_uniforms().map(|reg| self.of_uniform(reg)))
+        let has_uniforms = self.regs.len() > self.first_uniform;
+        let uniforms = has_uniforms.then(|| inst.src_uniforms()).into_iter().flatten();
+        inst.src_regs().map(Reg::index).chain(uniforms.map(|reg| self.of_uniform(reg)))
     }
 
     fn pieces(&self, reg: usize) -> &[(u32, Word)] {
@@ -288,9 +290,8 @@ impl Lanes {
                 rows.push_back(self.row(reg.index()));
                 event.rows += 1;
             }
-            for (word, reg) in inst.base_uniforms().enumerate() {
-                let row = self.row(self.of_uniform(reg));
-                event.base |= u64::from(row.0[0]) << (32 * word);
+            if !inst.base.is_zero() {
+                event.base = self.base(inst);
             }
             return event;
         }
@@ -325,6 +326,12 @@ impl Lanes {
             }
         }
         event
+    }
+
+    /// What the uniform registers hold that are added to an address.
+    fn base(&self, inst: &Inst) -> u64 {
+        let word = |reg: UniformReg| u64::from(self.row(self.of_uniform(reg)).0[0]);
+        inst.base_uniforms().enumerate().fold(0, |all, (place, reg)| all | word(reg) << (32 * place))
     }
 
     /// Whether a comparison's operands are the same in all threads of a block.
@@ -437,7 +444,9 @@ impl Lanes {
         match inst.op {
             Op::Mov {} => one(self.held(evaluator, inst, 0, mask)?),
             Op::MovPair {} => match evaluator.constant(inst, 0) {
-                Some(pair) => Some((Word::Low(Tuple::constant(pair)), Some(Word::high(Tuple::constant(pair))))),
+                Some(pair) => {
+                    Some((Word::Low(Tuple::constant(pair)), Some(Word::high(Tuple::constant(pair)))))
+                }
                 None => {
                     let first = self.of_source(inst, 0)?;
                     Some((self.piece(first, mask)?.clone(), Some(self.piece(first + 1, mask)?.clone())))
@@ -468,6 +477,14 @@ impl Lanes {
                 self.note_carry(inst, mask, Carry { terms, negated: inst.src.map(|src| src.neg) });
                 low(sum)
             }
+            Op::Iadd3Carries { x } if x.0 && inst.pdst == [Pred::PT; 2] && known_carry(inst).is_some() => {
+                // The complement of a word is its negative less one.
+                let term = |i: usize| {
+                    let less = u64::from(inst.src[i].neg).wrapping_neg();
+                    signed(i)?.plus(Tuple::constant(less))
+                };
+                low(term(0)?.plus(term(1)?)?.plus(term(2)?)?.plus(Tuple::constant(known_carry(inst)?))?)
+            }
             Op::Iadd3Carries { .. } if is_half_of_sum(inst) => {
                 let carry = self.carry(inst.psrc[0], mask)?;
                 let mut terms = Vec::with_capacity(3);
@@ -480,11 +497,16 @@ impl Lanes {
                 // A product with zero or one.
                 let carry = self.carry(inst.psrc[0], mask)?;
                 let mut terms = vec![(self.held(evaluator, inst, 2, mask)?, inst.src[2].neg)];
-                let factors = [0, 1].map(|i| self.scalar(evaluator, inst, i, mask).filter(|_| !inst.src[i].neg));
+                let factors =
+                    [0, 1].map(|i| self.scalar(evaluator, inst, i, mask).filter(|_| !inst.src[i].neg));
                 match factors {
                     [Some(0), _] | [_, Some(0)] => {}
-                    [Some(1), _] if !inst.src[1].neg => terms.push((self.held(evaluator, inst, 1, mask)?, false)),
-                    [_, Some(1)] if !inst.src[0].neg => terms.push((self.held(evaluator, inst, 0, mask)?, false)),
+                    [Some(1), _] if !inst.src[1].neg => {
+                        terms.push((self.held(evaluator, inst, 1, mask)?, false))
+                    }
+                    [_, Some(1)] if !inst.src[0].neg => {
+                        terms.push((self.held(evaluator, inst, 0, mask)?, false))
+                    }
                     _ => return None,
                 }
                 one(Word::high(high_of_sum(&carry, &terms, &evaluator.extents)?))
@@ -519,12 +541,16 @@ impl Lanes {
                 one(Word::high(shifted.times(1 << (shift.0 & 31)).plus(added)?))
             }
             Op::LeaHiSx32 { shift, x } if x.0 && !inst.src.iter().any(|src| src.neg) => {
-                let of = self.carry(inst.psrc[0], mask)?.terms;
-                let factor = 1 << (shift.0 & 31);
-                of[0].same_low(&word(0)?.times(factor)).then_some(())?;
-                let shifted = word(0)?.widened(true, &evaluator.extents)?.times(factor);
-                let added = self.held(evaluator, inst, 1, mask)?.join(of[1], &evaluator.extents)?;
-                one(Word::high(shifted.plus(added)?))
+                let carry = self.carry(inst.psrc[0], mask)?;
+                let extended = word(0)?.widened(true, &evaluator.extents)?;
+                let added = self.held(evaluator, inst, 1, mask)?;
+                let sum = |term: Tuple| {
+                    let terms = [(Word::high(term), false), (added.clone(), false)];
+                    high_of_sum(&carry, &terms, &evaluator.extents)
+                };
+                // Shifted by one bit, the upper word is that of the extended word itself, which code uses.
+                let own = || if shift.0 == 1 { sum(extended) } else { None };
+                one(Word::high(sum(extended.times(1 << (shift.0 & 31))).or_else(own)?))
             }
             Op::ShfL { wide, wrap, high } if !wrap.0 => {
                 let count = word(1)?.as_constant()? as u32;

@@ -31,7 +31,7 @@ use declare::{Counts, Lost, Params, Stall};
 use decouple::{Role, Wanted, decouple};
 use expansion::{Expansion, Record, STORAGE};
 use lanes::Evaluator;
-use stream::{AffineWarp, Passed};
+use stream::{AffineWarp, Passed, members};
 use trace_format::isa::{Inst, Kind, Pred};
 use trace_format::semantics::{Code, Geometry};
 use tuple::Extents;
@@ -290,7 +290,7 @@ impl Technique for Dac {
         if read != 0 {
             let delivered = self.units.delivered(warp.slot);
             let numbers = &self.passed[warp.slot].1;
-            if (0..Pred::ALL).any(|pred| read >> pred & 1 != 0 && numbers[pred] > delivered) {
+            if members(read).any(|pred| numbers[pred] > delivered) {
                 return IssueVerdict::Stall(Stall::Predicate.index());
             }
         }
@@ -362,7 +362,7 @@ impl Technique for Dac {
                 }
                 flight.record = Some(record);
             }
-            if let Some(passed) = passed.filter(|_| role.address && exec != 0) {
+            if let Some(passed) = passed.filter(|_| role.address && exec != 0 && !original.base.is_zero()) {
                 for (word, reg) in original.base_uniforms().enumerate() {
                     cx.compare_uniform(warp, inst.pc, reg.0, (passed.event.base >> (32 * word)) as u32)?;
                 }
@@ -393,7 +393,9 @@ impl Technique for Dac {
             }
         } else if let Some(passed) = passed {
             flight.expects = true;
-            for (held, row) in flight.expected.iter_mut().zip(passed.rows).take(usize::from(passed.event.rows)) {
+            for (held, row) in
+                flight.expected.iter_mut().zip(passed.rows).take(usize::from(passed.event.rows))
+            {
                 *held = *row;
             }
         }
@@ -415,8 +417,10 @@ impl Technique for Dac {
         for (result, row) in results.iter().zip(rows) {
             cx.supply_result(warp, inst, result, row)?;
         }
-        for (reg, row) in inst.inst.inst.dst_uniforms().zip(rows).filter(|_| inst.exec != 0) {
-            cx.compare_uniform(warp, inst.pc, reg.0, row.0[0])?;
+        if inst.inst.uniform_writes != 0 && inst.exec != 0 {
+            for (reg, row) in inst.inst.inst.dst_uniforms().zip(rows) {
+                cx.compare_uniform(warp, inst.pc, reg.0, row.0[0])?;
+            }
         }
         for (pred, bits) in inst.inst.inst.all_dst_preds().zip(event.preds) {
             cx.compare_predicate(warp, inst.pc, pred.0, inst.exec, bits)?;
@@ -453,8 +457,10 @@ impl Technique for Dac {
             for (write, row) in writes.iter().zip(&flight.expected) {
                 cx.compare_result(warp, inst, write, row)?;
             }
-            for (reg, row) in inst.inst.inst.dst_uniforms().zip(&flight.expected).filter(|_| inst.exec != 0) {
-                cx.compare_uniform(warp, inst.pc, reg.0, row.0[0])?;
+            if inst.inst.uniform_writes != 0 && inst.exec != 0 {
+                for (reg, row) in inst.inst.inst.dst_uniforms().zip(&flight.expected) {
+                    cx.compare_uniform(warp, inst.pc, reg.0, row.0[0])?;
+                }
             }
         }
         Ok(())

@@ -139,7 +139,8 @@ impl AffineWarp {
             let memory = inst.info().memory;
             let uniform = |reg: trace_format::isa::UniformReg| UNIFORM + u16::from(reg.0);
             let reads: Vec<u16> = if is_memory {
-                let address = inst.src_span(0).into_iter().flat_map(RegSpan::iter).map(|reg| u16::from(reg.0));
+                let address =
+                    inst.src_span(0).into_iter().flat_map(RegSpan::iter).map(|reg| u16::from(reg.0));
                 address.chain(inst.base_uniforms().map(uniform)).collect()
             } else {
                 let own = timed.sources().iter().map(|reg| u16::from(*reg));
@@ -352,7 +353,7 @@ impl AffineWarp {
                     return warp.warp_at <= warp.affine_at;
                 }
                 let expanded = units.expanded(slot);
-                (0..Pred::ALL).any(|pred| step.waits_for >> pred & 1 != 0 && warp.numbers[pred] > expanded)
+                members(step.waits_for).any(|pred| warp.numbers[pred] > expanded)
             });
         }
         false
@@ -489,7 +490,7 @@ impl AffineWarp {
         for slot in slots(next.warps) {
             let Some(warp) = self.warps[slot].as_mut() else { continue };
             warp.predicates += 1;
-            for pred in (0..Pred::ALL).filter(|pred| written >> pred & 1 != 0) {
+            for pred in members(written) {
                 warp.numbers[pred] = warp.predicates;
             }
         }
@@ -536,6 +537,11 @@ impl Warp {
         let row = |at: usize| if at < usize::from(event.rows) { self.rows.get(first + at) } else { None };
         [0, 1].map(|at| row(at).unwrap_or(&Row::ZERO))
     }
+}
+
+/// The predicates of a set, ascending.
+pub(super) fn members(set: u16) -> impl Iterator<Item = usize> {
+    slots(u64::from(set))
 }
 
 /// The members of a set, ascending.

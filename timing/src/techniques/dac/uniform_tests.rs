@@ -131,7 +131,7 @@ fn a_uniform_part_of_an_address_left_out_is_caught() {
 
 #[test]
 fn a_wrong_uniform_predicate_is_caught() {
-    caught(|dac, _| dac.affine.inst_mut(11).src[1] = Src::imm(3));
+    caught(|dac, _| dac.affine.inst_mut(11).src[0] = u(1));
 }
 
 #[test]
@@ -194,7 +194,8 @@ fn an_index_that_is_extended_in_the_sum_gives_an_address() {
     b.push(uniform(Op::MovPair {}, 4).srcs([Src::imm(0x1_0000)]));
     let mut lea = Inst::new(Op::Lea { shift: ShiftBy(2) }).dst(Reg(2)).srcs([r(1), u(4)]);
     lea.pdst[0] = Pred(1);
-    let mut high = Inst::new(Op::LeaHiSx32 { shift: ShiftBy(2), x: Extended(true) }).dst(Reg(3)).srcs([r(1), u(5)]);
+    let mut high =
+        Inst::new(Op::LeaHiSx32 { shift: ShiftBy(2), x: Extended(true) }).dst(Reg(3)).srcs([r(1), u(5)]);
     high.psrc[0] = PredSrc::of(Pred(1));
     b.push(lea).push(high).push(load(6, r(2), 255));
     // The same upper word as a move, and as a product with one.
@@ -205,8 +206,20 @@ fn an_index_that_is_extended_in_the_sum_gives_an_address() {
     let mut upper = Inst::new(Op::ImadX {}).dst(Reg(11)).srcs([r(3), Src::imm(1), Src::RZ]);
     upper.psrc[0] = PredSrc::of(Pred(0));
     b.push(sum).push(upper).push(load(12, r(10), 255)).iadd(13, r(12), r(6), r(7)).stg(2, 13, 0);
+    // An index is extended and added to a pair: its upper word is that of the index shifted by one bit. Then one more.
+    let mut upper =
+        Inst::new(Op::LeaHiSx32 { shift: ShiftBy(1), x: Extended(true) }).dst(Reg(15)).srcs([r(1), r(3)]);
+    upper.psrc[0] = PredSrc::of(Pred(0));
+    b.push(carrying(false, 14, [r(1), r(2), Src::RZ])).push(upper);
+    let mut more = Inst::new(Op::Iadd3Carries { x: Extended(true) }).dst(Reg(14)).srcs([
+        r(14),
+        Src::imm(16).negated(),
+        Src::RZ,
+    ]);
+    more.psrc[..2].copy_from_slice(&[PredSrc::TRUE, PredSrc::FALSE]);
+    b.push(more).push(load(16, r(14), 255));
     let stats = run(&Hand::new(b.exit(), 2, 64), &[]);
     closes(&stats);
-    assert_eq!((count(&stats, "loads"), count(&stats, "affine_loads")), (2 * 2 * 3, 2 * 2 * 3));
+    assert_eq!((count(&stats, "loads"), count(&stats, "affine_loads")), (2 * 2 * 4, 2 * 2 * 4));
     assert_eq!(count(&stats, "expanded_operations"), 0);
 }

@@ -320,7 +320,8 @@ mod tests {
             "s2r.ctaid u0\nmov u1 c\niadd u2 u0 u1\niadd r1 u2 5\ns2r r2\nr2ur u3 r2\niadd r3 u2 u3\nlds r4 r1 u3\n\
              vote r5\nr2ur u4 r5\niadd r6 r1 u4\nlds r7 r1 u4\nexit",
         );
-        let expected = [Definite, Definite, Definite, Definite, ByX, ByX, ByX, ByX, Vector, Vector, Vector, Vector];
+        let expected =
+            [Definite, Definite, Definite, Definite, ByX, ByX, ByX, ByX, Vector, Vector, Vector, Vector];
         assert_eq!(marks[..12], expected);
     }
 
@@ -336,16 +337,11 @@ mod tests {
 
     #[test]
     fn where_sides_of_a_branch_with_two_predicates_meet_the_weaker_one_counts() {
-        let text = |first: &str| {
-            format!(
-                "vote r0\nisetp.lt p1 r0 7\nisetp.lt p0 {first} 7\nmov u1 1\nmov r1 1\n@p0 braif p1 8\nmov u1 2\nmov r1 2\n\
-                 iadd r2 r1 u1\nexit"
-            )
-        };
-        let marks = marks_of_listing(&text("c"));
-        assert_eq!((marks[5].guard, marks[8].results), (Vector, Vector));
-        let without = text("c").replace("@p0 braif p1 8", "@p0 bra 8");
-        assert_eq!(results(&without)[8], Definite);
+        let text = "vote r0\nmov r3 c\nisetp.lt p1 r0 7\nisetp.lt p0 r3 7\nmov u1 1\nmov r1 1\n@p0 braif p1 9\nmov u1 2\n\
+                    mov r1 2\niadd r2 r1 u1\nexit";
+        let marks = marks_of_listing(text);
+        assert_eq!((marks[6].guard, marks[9].results), (Vector, Vector));
+        assert_eq!(results(&text.replace("@p0 braif p1 9", "@p0 bra 9"))[9], Definite);
     }
 
     #[test]

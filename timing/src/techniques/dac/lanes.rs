@@ -347,7 +347,7 @@ impl Lanes {
         let active = mask;
         let mask = if inst.writes_uniform() { u32::MAX } else { mask };
         match inst.op {
-            Op::R2ur {} => return self.to_uniform(evaluator, inst, active),
+            Op::R2ur {} => return self.spread_first(evaluator, inst, active),
             Op::Sel {} => return self.select(evaluator, inst, pc, mask),
             Op::Imnmx { sign, max } => {
                 let (Some(a), Some(b)) =
@@ -403,7 +403,7 @@ impl Lanes {
     }
 
     /// The first active lane's value, in all lanes.
-    fn to_uniform(&mut self, evaluator: &mut Evaluator, inst: &Inst, active: u32) {
+    fn spread_first(&mut self, evaluator: &mut Evaluator, inst: &Inst, active: u32) {
         let lane = active.trailing_zeros() & 31;
         let word = match self.of_source(inst, 0).map(|reg| self.piece(reg, 1 << lane).cloned()) {
             Some(Some(word)) if word.is_of_block() => word,
@@ -502,10 +502,10 @@ impl Lanes {
                 match factors {
                     [Some(0), _] | [_, Some(0)] => {}
                     [Some(1), _] if !inst.src[1].neg => {
-                        terms.push((self.held(evaluator, inst, 1, mask)?, false))
+                        terms.push((self.held(evaluator, inst, 1, mask)?, false));
                     }
                     [_, Some(1)] if !inst.src[0].neg => {
-                        terms.push((self.held(evaluator, inst, 0, mask)?, false))
+                        terms.push((self.held(evaluator, inst, 0, mask)?, false));
                     }
                     _ => return None,
                 }

@@ -81,8 +81,7 @@ fn agree(target: &str, every: usize) -> Option<(usize, [(u64, u64); BY_OPERANDS.
     let assembler = Assembler::installed(target)?;
     let dir = tempfile::tempdir().expect("a folder");
     let config = built_in("darsie-pascal", &[]);
-    let manifests: Vec<_> =
-        workloads().iter().flat_map(|workload| workload.manifests()).step_by(every).collect();
+    let manifests: Vec<_> = workloads().iter().flat_map(tests::Workload::manifests).step_by(every).collect();
     let (mut done, mut wrong) = ([(0, 0); BY_OPERANDS.len()], Vec::new());
     for manifest in &manifests {
         let trace = record_machine_code(manifest, &assembler, dir.path());

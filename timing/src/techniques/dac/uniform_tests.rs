@@ -120,7 +120,8 @@ fn a_wrong_uniform_product_is_caught() {
 fn a_uniform_register_of_another_block_is_caught() {
     caught(|dac, slot| {
         let geometry = Geometry { grid: [4, 1, 1], block: [64, 1, 1] };
-        dac.affine.lanes_mut(slot).place = Place::of(&geometry, 3 - (slot as u32 / 2 & 3), slot as u32 & 1);
+        let (block, warp) = (slot as u32 / 2 % 4, slot as u32 % 2);
+        dac.affine.lanes_mut(slot).place = Place::of(&geometry, 3 - block, warp);
     });
 }
 
@@ -160,8 +161,8 @@ proptest! {
         prop_assume!(!(negated[0] && negated[1]));
         let (place, extents) = (Place::of(&GEOMETRY, block, warp), Extents::of(&GEOMETRY));
         let tuple = |(base, offsets): (i64, [i64; 6])| {
-            let axes = offsets.iter().enumerate().map(|(axis, offset)| Tuple::axis(axis).times(*offset as u64));
-            axes.fold(Some(Tuple::constant(base as u64)), |sum, part| sum?.plus(part)).expect("linear")
+            let mut axes = offsets.iter().enumerate().map(|(axis, offset)| Tuple::axis(axis).times(*offset as u64));
+            axes.try_fold(Tuple::constant(base as u64), Tuple::plus).expect("linear")
         };
         let mut pairs = parts.map(tuple);
         if constant {

@@ -566,8 +566,7 @@ fn registers_are_chosen_for_the_gpu_that_is_named() {
     use emulator::ptx;
 
     let text = |target: u32| {
-        let loads: String =
-            (0..20).map(|n| format!("ld.global.f32 %f{n}, [%rd1+{}];\n", n * 256)).collect();
+        let loads: String = (0..20).map(|n| format!("ld.global.f32 %f{n}, [%rd1+{}];\n", n * 256)).collect();
         let sums: String = (1..20).map(|n| format!("add.f32 %f0, %f0, %f{n};\n")).collect();
         format!(
             ".version 7.0\n.target sm_{target}\n.address_size 64\n.visible .entry k(.param .u64 a)\n{{\n.reg .f32 %f<20>;\n\

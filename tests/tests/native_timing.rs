@@ -1,5 +1,6 @@
 //! Machine code on sub-cores that obey its control bits: recordings of ptxas's code replay on `rtxa6000` with the same result at any
-//! number of threads, and with a scoreboard under techniques, whose values are compared.
+//! number of threads, and with a scoreboard under techniques, whose values are compared. Techniques that decide by operands replay
+//! it with uniform registers.
 
 use test_kit::{Tool, skipped};
 use tests::oracle::native::Assembler;
@@ -12,8 +13,12 @@ use timing::techniques::Catalogue;
 use trace_format::reader::{Launch, Trace};
 
 fn machine(set: &[&str]) -> GpuConfig {
+    built_in("rtxa6000", set)
+}
+
+fn built_in(name: &str, set: &[&str]) -> GpuConfig {
     let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
-    load("rtxa6000", &set).expect("a configuration").config
+    load(name, &set).expect("a configuration").config
 }
 
 fn run(trace: &Trace, config: &GpuConfig, techniques: &[&str], threads: usize) -> Result<Stats, String> {
@@ -69,4 +74,59 @@ fn machine_code_replays_on_sub_cores_that_obey_its_control_bits() {
     assert!(kept > 1_000, "{kept} operands came from the register file cache");
     assert!(checked > 100_000, "{checked} values were compared");
     assert!(faster as usize > chosen.len() / 2, "a scoreboard waits for no more than stall counts do");
+}
+
+/// Techniques that decide by operands, some of which are in uniform registers.
+const BY_OPERANDS: [&str; 5] = ["darsie", "dac-ideal", "dac", "cae", "mta"];
+
+/// Replays machine code of every so manyth manifest of the workloads; returns how many recordings agree, and what each technique
+/// compared and did in them all.
+fn agree(target: &str, every: usize) -> Option<(usize, [(u64, u64); BY_OPERANDS.len()])> {
+    let assembler = Assembler::installed(target)?;
+    let dir = tempfile::tempdir().expect("a folder");
+    let config = built_in("darsie-pascal", &[]);
+    let manifests: Vec<_> = workloads().iter().flat_map(tests::Workload::manifests).step_by(every).collect();
+    let (mut done, mut wrong) = ([(0, 0); BY_OPERANDS.len()], Vec::new());
+    for manifest in &manifests {
+        let trace = record_machine_code(manifest, &assembler, dir.path());
+        for (technique, (checked, skipped)) in BY_OPERANDS.into_iter().zip(&mut done) {
+            match run(&trace, &config, &[technique], 2) {
+                Ok(stats) => {
+                    *checked += stats.counters.checked_values;
+                    *skipped += stats.counters.skipped_instructions;
+                }
+                Err(why) => wrong.push(format!("{} under {technique}: {why}", manifest.display())),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{target}: {} differ:\n{}", wrong.len(), wrong.join("\n"));
+    Some((manifests.len(), done))
+}
+
+#[test]
+fn techniques_that_decide_by_operands_know_uniform_registers() {
+    let Some((recordings, done)) = agree("sm_80", 11) else {
+        return skipped(Tool::Nvcc, "no ptxas; tools/scripts/cuda-toolkit.sh installs it");
+    };
+    assert!(recordings > 5, "{recordings} recordings");
+    for (technique, (checked, skipped)) in BY_OPERANDS.iter().zip(done) {
+        let skips = !matches!(*technique, "cae" | "mta");
+        assert!(!skips || skipped > 1_000, "{technique} skipped {skipped} instructions");
+        assert!(*technique == "mta" || checked > 10_000, "{technique} compared {checked} values");
+    }
+}
+
+#[test]
+#[ignore = "every workload for three targets: minutes"]
+fn techniques_agree_on_the_machine_code_of_every_workload() {
+    for target in ["sm_75", "sm_80", "sm_86"] {
+        let Some((recordings, done)) = agree(target, 1) else {
+            return skipped(Tool::Nvcc, "no ptxas; tools/scripts/cuda-toolkit.sh installs it");
+        };
+        for (technique, (checked, skipped)) in BY_OPERANDS.iter().zip(done) {
+            println!(
+                "{target} {technique}: {recordings} recordings, {checked} values compared, {skipped} instructions skipped"
+            );
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Errors that end a replay.
 
 use crate::source::SourceError;
-use crate::techniques::ValueMismatch;
+use crate::techniques::{Holder, ValueMismatch};
 
 /// Error that ended a replay early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,12 +59,16 @@ pub enum ReplayError {
     },
     /// A technique supplied a value whose row it did not have compared for this use.
     #[error(
-        "technique {technique}: kernel {kernel}, PC {:#06x}, block {block}, warp {warp}: it supplied {} {}{register} without \
+        "technique {technique}: kernel {kernel}, PC {:#06x}, block {block}, warp {warp}: it supplied {} {} without \
          having its row compared with the recording in this call; a value that replaces the program's goes through {}",
         pc * 8,
-        if *predicate { "predicate" } else { "register" },
-        if *predicate { "P" } else { "R" },
-        if *predicate { "`Cx::compare_predicate`" } else { "`Cx::supply` or `Cx::supply_result`" }
+        of.noun(),
+        of.name(*register),
+        match of {
+            Holder::Predicate => "`Cx::compare_predicate`",
+            Holder::Uniform => "`Cx::compare_uniform`",
+            _ => "`Cx::supply` or `Cx::supply_result`",
+        }
     )]
     Unchecked {
         /// Name of the technique.
@@ -79,8 +83,8 @@ pub enum ReplayError {
         warp: u32,
         /// Number of the register or predicate.
         register: u8,
-        /// Whether it is a predicate.
-        predicate: bool,
+        /// What it is a number of.
+        of: Holder,
     },
     /// The supplied and lost counts of a technique do not sum to its opportunities.
     #[error(

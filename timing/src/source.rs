@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use trace_format::isa::Pred;
 pub(crate) use trace_format::semantics::Row;
 pub use warplab_technique::MemAccess;
 
@@ -60,8 +61,11 @@ pub(crate) trait WarpStream: Send {
     /// Architectural registers, indexed by register number.
     fn rows(&self) -> &[Row];
 
-    /// Lanes in which each predicate is true, by its number; the last one is PT.
-    fn preds(&self) -> &[u32; 8];
+    /// Lanes in which each predicate is true, by its number: P0 to P6, PT, the uniform predicates.
+    fn preds(&self) -> &[u32; Pred::ALL];
+
+    /// Uniform registers by number; none if the kernel has none.
+    fn uniforms(&self) -> &[Row];
 
     /// Memory access of the last step, if it was one.
     fn mem(&self) -> Option<MemAccess<'_>>;

@@ -210,15 +210,12 @@ impl Builder {
             .flat_map(|i| i.dst_regs().chain(i.src_regs()).collect::<Vec<_>>())
             .map(|r| r.0)
             .max();
-        let uniform = insts
-            .iter()
-            .flat_map(|i| i.dst_uniforms().chain(i.src_uniforms()).collect::<Vec<_>>())
-            .map(|r| r.0 + 1)
-            .max();
+        let uniforms =
+            insts.iter().flat_map(|i| i.dst_uniforms().chain(i.src_uniforms()).collect::<Vec<_>>());
         let kernel = MachineKernel {
-            uniform_registers: uniform.unwrap_or(0).into(),
             name: "hand".into(),
             lines: vec![SourceLine::default(); insts.len()],
+            uniform_registers: uniforms.max().map_or(0, |r| r.0 + 1),
             insts,
             regs_per_thread: u16::from(highest.unwrap_or(0)) + 2,
             ..MachineKernel::default()
@@ -493,10 +490,11 @@ impl WarpStream for HandWarp {
         self.mem = None;
         match inst.kind {
             Kind::Pure => execute(&self.code, &inst, &mut self.warp, exec),
-            Kind::Exit => self.active &= !exec,
+            Kind::Exit => self.active &= !self.warp.acting(&inst, exec),
             Kind::Branch => {
-                assert!(exec == 0 || exec == active, "hand-made kernels branch uniformly");
-                if exec != 0 {
+                let acting = self.warp.acting(&inst, exec);
+                assert!(acting == 0 || acting == active, "hand-made kernels branch uniformly");
+                if acting != 0 {
                     self.pc = inst.target.0;
                 }
             }
@@ -533,8 +531,12 @@ impl WarpStream for HandWarp {
         self.warp.registers(&self.code)
     }
 
-    fn preds(&self) -> &[u32; 8] {
+    fn preds(&self) -> &[u32; Pred::ALL] {
         self.warp.preds()
+    }
+
+    fn uniforms(&self) -> &[Row] {
+        self.warp.uniforms(&self.code)
     }
 
     fn mem(&self) -> Option<MemAccess<'_>> {

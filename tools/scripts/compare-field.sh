@@ -39,7 +39,7 @@ row() { # trace, configuration, latency, label, GPGPU-Sim, Accel-Sim, options
     trace=$1 config=$2 latency=$3 label=$4 ptx=$5 native=$6
     shift 6
     cycles=$($timing replay "$folder/$trace.wtrace" --config "$config" \
-        --set "launch.latency_cycles=$latency" "$@" --csv - | awk -F, 'NR == 2 { print $3 }')
+        --set "launch.latency_cycles=$latency" "$@" --csv - | grep -v '^#' | awk -F, 'NR == 2 { print $3 }')
     printf '| %s | %s | %s |' "$trace" "$label" "$cycles"
     against "$cycles" "$ptx"
     against "$cycles" "$native"

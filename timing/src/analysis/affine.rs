@@ -7,17 +7,20 @@
 //! between them are scalar. Within a loop all threads are in the same turn, so that a value from the turn before is one
 //! tuple; it is other data behind a loop that threads leave in different turns, and where a condition of one turn would
 //! reach the next.
+//!
+//! A uniform register has one value for the whole warp, so that it never depends on the thread: it is scalar, of the block,
+//! or other data, as is one that threads of a block which went different ways have written.
 
 mod rules;
 mod types;
 
-pub(crate) use rules::{is_complement, is_sign_word, modulus};
+pub(crate) use rules::{is_complement, is_half_of_sum, is_sign_word, known_carry, modulus};
 pub(crate) use types::{Level, Reason, Type};
 use types::{MOST_CONDITIONS, condition_at};
 
 use super::loops::Loops;
-use super::reaching::{Reaching, VARS, Var, written};
-use trace_format::isa::{BlockId, Flow, Kind, MachineKernel, PredSrc};
+use super::reaching::{Reaching, VARS, Var, may_keep, written};
+use trace_format::isa::{BlockId, Flow, Inst, Kind, MachineKernel, PredSrc, RegSpan};
 
 /// The number of a condition: of a further definition that meets others in a block.
 fn condition_of(block: BlockId, further: usize) -> u32 {
@@ -36,9 +39,10 @@ fn place_of(condition: u32, flow: &Flow) -> BlockId {
 /// The types of an instruction's operands and results.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Types {
-    /// Register sources, by operand; scalar for literals and constants.
+    /// Sources in registers, by operand; scalar for literals and constants. A uniform register that is added to an address
+    /// belongs to the first.
     pub sources: [Type; 3],
-    /// Its guard.
+    /// Its guard; of branches and exits, all that decides where threads go.
     pub guard: Type,
     /// Its results before the guard keeps old values.
     pub result: Type,
@@ -133,6 +137,11 @@ impl Analysis<'_> {
         self.splits[block.0 as usize].iter().any(|branch| !self.guards[branch.0 as usize].is_uniform())
     }
 
+    /// Whether threads of one block that meet in a block may have come different ways.
+    fn may_diverge_in_block(&self, block: BlockId) -> bool {
+        self.splits[block.0 as usize].iter().any(|branch| !self.guards[branch.0 as usize].is_of_block())
+    }
+
     /// Whether threads may leave a loop in different turns.
     fn leaves_apart(&self, blocks: &[BlockId]) -> bool {
         blocks.iter().any(|block| {
@@ -164,7 +173,7 @@ impl Analysis<'_> {
                 let Some(there) = &behind[from.0 as usize] else { continue };
                 let mut own = there[var.index()];
                 let defs = self.reaching.behind(*from, var);
-                if var.index() < 256 {
+                if !var.is_pred() {
                     own = self.across(own, defs, *from, block);
                 }
                 joined = Some(joined.map_or(own, |so_far| so_far.and(own, self.limit)));
@@ -174,7 +183,11 @@ impl Analysis<'_> {
             }
             let mut joined = joined.unwrap_or(Type::of(Level::Scalar));
             if diverges && ways.len() > 1 {
-                if var.index() >= 256 {
+                if var.is_uniform() && self.may_diverge_in_block(block) {
+                    joined = Type::data(Reason::Conditions);
+                } else if var.is_pred() && var.is_uniform() {
+                    joined.level = joined.level.max(Level::Block);
+                } else if var.is_pred() {
                     // Predicates are kept thread by thread.
                     joined.level = joined.level.max(Level::Thread);
                 } else {
@@ -217,15 +230,21 @@ impl Analysis<'_> {
     fn step(&self, pc: u32, state: &mut State) -> Types {
         let inst = &self.kernel.insts[pc as usize];
         let info = inst.info();
-        let source = |i: usize| {
-            let span = inst.src_span(i).into_iter().flat_map(|span| span.iter().collect::<Vec<_>>());
-            span.fold(Type::of(Level::Scalar), |all, reg| all.and(state[Var::reg(reg.0).index()], self.limit))
+        let all = |vars: &mut dyn Iterator<Item = Var>| {
+            vars.fold(SCALAR, |all, var| all.and(state[var.index()], self.limit))
         };
-        let sources = [source(0), source(1), source(2)];
+        let mut sources = [0, 1, 2].map(|i| all(&mut source(inst, i)));
+        sources[0] = sources[0].and(all(&mut base(inst)), self.limit);
         let asked = inst.psrc[..usize::from(info.pred_srcs)].iter();
-        let predicates =
-            asked.fold(Type::of(Level::Scalar), |all, pred| all.and(self.pred(state, *pred), self.limit));
-        let guard = self.pred(state, inst.guard);
+        let mut predicates = asked.fold(SCALAR, |all, pred| all.and(self.pred(state, *pred), self.limit));
+        if inst.op.reads_all_predicates() {
+            let own = inst.all_src_preds().map(|pred| Var::pred(pred.0));
+            predicates = predicates.and(all(&mut own.into_iter()), self.limit);
+        }
+        let mut guard = self.pred(state, inst.guard);
+        if matches!(inst.kind(), Kind::Branch | Kind::Exit) {
+            guard = guard.and(predicates, self.limit);
+        }
         let result = match inst.kind() {
             Kind::Pure => rules::result(inst, pc, &sources, predicates, self.limit),
             _ => Type::data(Reason::Operand),
@@ -237,19 +256,23 @@ impl Analysis<'_> {
         }
         for var in written(inst) {
             let old = state[var.index()];
-            let is_pred = var.index() >= 256;
+            let is_pred = var.is_pred();
             let mut new = if is_pred { without_conditions(result) } else { Type { carry: false, ..result } };
             if is_pred && !rules::sets_carry(inst) {
                 new.carry = false;
             }
-            if !inst.is_unguarded() {
+            if may_keep(inst) {
                 new = if guard.is_affine() && !guard.carry {
                     new.and(old, self.limit)
                 } else {
                     Type::data(Reason::Operand)
                 };
                 if !guard.is_uniform() && new.is_affine() {
-                    if is_pred {
+                    if var.is_uniform() && !guard.is_of_block() {
+                        new = Type::data(Reason::Conditions);
+                    } else if is_pred && var.is_uniform() {
+                        new.level = new.level.max(Level::Block);
+                    } else if is_pred {
                         new.level = new.level.max(Level::Thread);
                     } else {
                         new = new.with(condition_at(pc), self.limit);
@@ -260,6 +283,19 @@ impl Analysis<'_> {
         }
         Types { sources, guard, result }
     }
+}
+
+const SCALAR: Type = Type::of(Level::Scalar);
+
+/// The registers of an operand, uniform ones too.
+pub(crate) fn source(inst: &Inst, i: usize) -> impl Iterator<Item = Var> + use<> {
+    let span = inst.src_span(i).into_iter().flat_map(RegSpan::iter).map(|reg| Var::reg(reg.0));
+    span.chain(inst.src_uniforms_of(i).map(|reg| Var::uniform(reg.0)))
+}
+
+/// The uniform registers that are added to an address.
+pub(crate) fn base(inst: &Inst) -> impl Iterator<Item = Var> + use<> {
+    inst.base_uniforms().map(|reg| Var::uniform(reg.0))
 }
 
 /// A predicate's type: its bits are kept thread by thread, so that conditions end in it. A scalar one stays the same in

@@ -1,12 +1,12 @@
 //! A tiny assembler for tests: one instruction per line, branch targets as instruction numbers.
 //!
-//! Registers are `r0`, `rz`; predicates `p0`; a leading `@p0` or `@!p0` guards; plain numbers are immediates
-//! and `c` is a word of the parameter bank. `#` begins a comment line. An exit is added unless the last line
-//! is one; reconvergence points are those of the flow graph.
+//! Registers are `r0`, `rz`; predicates `p0`; uniform ones `u0` and `up0`; a leading `@p0` or `@!p0` guards; plain numbers are
+//! immediates and `c` is a word of the parameter bank. A uniform register behind an address is added to it. `#` begins a
+//! comment line. An exit is added unless the last line is one; reconvergence points are those of the flow graph.
 
 use trace_format::isa::{
     BarMode, BoolOp, Extended, FCmp, Ftz, ICmp, Inst, MachineKernel, MemOrder, MemWidth, Op, Operand, Pc,
-    Pred, PredSrc, ReadOnly, Reg, Rnd, Sat, Scale, Sign, SourceLine, SpecialReg, Src,
+    Pred, PredSrc, ReadOnly, Reg, Rnd, Sat, Scale, Sign, SourceLine, SpecialReg, Src, UniformReg, VoteMode,
 };
 
 /// Lines 2 to 14 of the BTREE snippet in figure 3.6 of BOW, shared-memory operand and half-word selectors left
@@ -34,10 +34,12 @@ pub(crate) fn kernel(text: &str) -> MachineKernel {
         insts.push(Inst::new(Op::Exit {}));
     }
     let highest = insts.iter().flat_map(|i| i.dst_regs().chain(i.src_regs()).collect::<Vec<_>>()).max();
+    let uniforms = insts.iter().flat_map(|i| i.dst_uniforms().chain(i.src_uniforms()).collect::<Vec<_>>());
     let mut kernel = MachineKernel {
         name: "listing".into(),
         lines: vec![SourceLine::default(); insts.len()],
         regs_per_thread: highest.map_or(1, |r| u16::from(r.0) + 1),
+        uniform_registers: uniforms.max().map_or(0, |r| r.0 + 1),
         insts,
         ..MachineKernel::default()
     };
@@ -66,7 +68,9 @@ fn inst(line: &str) -> Inst {
     let (width, order) = (MemWidth::B32, MemOrder::Weak);
     let op = match name.split('.').next().expect("a name") {
         "mov" => Op::Mov {},
+        "s2r" if name.ends_with(".ctaid") => Op::S2r { sr: SpecialReg::CtaidX },
         "s2r" => Op::S2r { sr: SpecialReg::TidX },
+        "r2ur" => Op::R2ur {},
         "iadd" => Op::Iadd3 { x: Extended(false) },
         "imad" => Op::Imad {},
         "wide" => Op::ImadWide { sign: Sign::S32 },
@@ -82,19 +86,28 @@ fn inst(line: &str) -> Inst {
         "stg4" => Op::Stg { width: MemWidth::B128, order },
         "lds" => Op::Lds { width, scale: Scale::X1 },
         "bra" => Op::Bra {},
+        "braif" => Op::BraIf {},
         "exit" => Op::Exit {},
         "nop" => Op::Nop {},
+        "vote" => Op::Vote { mode: VoteMode::Ballot },
         "bar" => Op::Bar { mode: BarMode::Sync },
         other => panic!("no such instruction in test listings: {other}"),
     };
     let mut built = Inst::new(op).guarded(guard);
     let mut args = args.into_iter();
     let info = op.info();
-    if matches!(op, Op::Bra {}) {
+    if let Op::BraIf {} = op {
+        built.psrc[0] = PredSrc::of(pred(args.next().expect("a predicate")));
+    }
+    if matches!(op, Op::Bra {} | Op::BraIf {}) {
         built.target = Pc(args.next().and_then(|t| t.parse().ok()).expect("a target"));
     }
     if info.dst_regs > 0 {
-        built.dst = src(args.next().expect("a destination")).as_reg().unwrap_or(Reg::RZ);
+        let dst = src(args.next().expect("a destination"));
+        match dst.operand {
+            Operand::Uniform(reg) => built.udst = reg,
+            _ => built.dst = dst.as_reg().unwrap_or(Reg::RZ),
+        }
     } else if info.pred_dsts > 0 {
         built.pdst[0] = pred(args.next().expect("a destination predicate"));
     }
@@ -102,6 +115,11 @@ fn inst(line: &str) -> Inst {
         if count > 0 {
             built.src[i] = args.next().map_or(Src::RZ, src);
         }
+    }
+    if op.takes_address()
+        && let Some(Operand::Uniform(base)) = args.next().map(|text| src(text).operand)
+    {
+        built.base = base;
     }
     assert!(args.next().is_none(), "too many operands: {line}");
     built
@@ -119,16 +137,21 @@ fn comparison(name: &str) -> ICmp {
 }
 
 fn pred(text: &str) -> Pred {
-    Pred(text.strip_prefix('p').and_then(|n| n.parse().ok()).expect("a predicate"))
+    let number = |text: Option<&str>| text.and_then(|n| n.parse().ok());
+    match number(text.strip_prefix("up")) {
+        Some(number) => Pred::uniform(number),
+        None => Pred(number(text.strip_prefix('p')).expect("a predicate")),
+    }
 }
 
 fn src(text: &str) -> Src {
     match text {
         "rz" => Src::RZ,
         "c" => Src { operand: Operand::Const { bank: 0, offset: 0x160 }, neg: false, abs: false },
-        _ => match text.strip_prefix('r') {
-            Some(number) => Src::reg(Reg(number.parse().expect("a register number"))),
-            None => Src::imm(text.parse::<i64>().expect("a number") as u32),
+        _ => match (text.strip_prefix('r'), text.strip_prefix('u')) {
+            (Some(number), _) => Src::reg(Reg(number.parse().expect("a register number"))),
+            (_, Some(number)) => Src::uniform(UniformReg(number.parse().expect("a register number"))),
+            _ => Src::imm(text.parse::<i64>().expect("a number") as u32),
         },
     }
 }

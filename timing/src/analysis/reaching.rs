@@ -1,4 +1,4 @@
-//! Reaching definitions: the instructions whose results a register or predicate may hold at a place.
+//! Reaching definitions: the instructions whose results a register or predicate, of lanes or uniform, may hold at a place.
 //!
 //! A guarded definition leaves earlier ones in place, since lanes keep their old values.
 
@@ -7,9 +7,20 @@ use trace_format::isa::{BlockId, Flow, Inst, Kind, MachineKernel};
 /// The value that a warp begins with, as a definition.
 pub(crate) const ENTRY: u32 = u32::MAX;
 
-/// A register or predicate.
+/// A register or predicate, of lanes or uniform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Var(u16);
+
+/// What a [`Var`] is, with its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A register.
+    Reg(u8),
+    /// A predicate; uniform ones from 8 on.
+    Pred(u8),
+    /// A uniform register.
+    Uniform(u8),
+}
 
 impl Var {
     /// A register.
@@ -19,12 +30,31 @@ impl Var {
 
     /// A predicate.
     pub(crate) const fn pred(pred: u8) -> Var {
-        Var(256 + (pred & 7) as u16)
+        Var(256 + (pred & 15) as u16)
     }
 
-    /// The register, if it is one.
-    pub(crate) const fn as_reg(self) -> Option<u8> {
-        if self.0 < 256 { Some(self.0 as u8) } else { None }
+    /// A uniform register.
+    pub(crate) const fn uniform(reg: u8) -> Var {
+        Var(272 + (reg & 63) as u16)
+    }
+
+    /// What it is.
+    pub(crate) const fn place(self) -> Place {
+        match self.0 {
+            n @ 0..256 => Place::Reg(n as u8),
+            n @ 256..272 => Place::Pred((n - 256) as u8),
+            n => Place::Uniform((n - 272) as u8),
+        }
+    }
+
+    /// Whether it is a predicate, of lanes or uniform.
+    pub(crate) const fn is_pred(self) -> bool {
+        matches!(self.place(), Place::Pred(_))
+    }
+
+    /// Whether the whole warp has one value of it.
+    pub(crate) const fn is_uniform(self) -> bool {
+        matches!(self.place(), Place::Uniform(_) | Place::Pred(8..))
     }
 
     pub(crate) const fn index(self) -> usize {
@@ -33,11 +63,26 @@ impl Var {
 }
 
 /// Registers and predicates of a kernel.
-pub(crate) const VARS: usize = 264;
+pub(crate) const VARS: usize = 336;
 
 /// What an instruction writes.
 pub(crate) fn written(inst: &Inst) -> impl Iterator<Item = Var> + '_ {
-    inst.dst_regs().map(|reg| Var::reg(reg.0)).chain(inst.dst_preds().map(|pred| Var::pred(pred.0)))
+    let registers = inst.dst_regs().map(|reg| Var::reg(reg.0));
+    let uniforms = inst.dst_uniforms().map(|reg| Var::uniform(reg.0));
+    registers.chain(uniforms).chain(inst.all_dst_preds().map(|pred| Var::pred(pred.0)))
+}
+
+/// What an instruction reads, its guard included.
+pub(crate) fn read(inst: &Inst) -> impl Iterator<Item = Var> + '_ {
+    let registers = inst.src_regs().map(|reg| Var::reg(reg.0));
+    let uniforms = inst.src_uniforms().map(|reg| Var::uniform(reg.0));
+    registers.chain(uniforms).chain(inst.all_src_preds().map(|pred| Var::pred(pred.0)))
+}
+
+/// Whether what an instruction writes may keep its old value in lanes that take part in it: it is guarded, or chooses among
+/// the predicates.
+pub(crate) fn may_keep(inst: &Inst) -> bool {
+    !inst.is_unguarded() || inst.op.writes_all_predicates()
 }
 
 /// What the functions of a kernel read and write; calls do both.
@@ -64,8 +109,7 @@ impl Callees {
         for (block, _) in functions {
             for inst in &kernel.insts[block.first.index()..block.end.index()] {
                 callees.writes.extend(written(inst));
-                callees.reads.extend(inst.src_regs().map(|reg| Var::reg(reg.0)));
-                callees.reads.extend(inst.src_preds().map(|pred| Var::pred(pred.0)));
+                callees.reads.extend(read(inst));
             }
         }
         for list in [&mut callees.reads, &mut callees.writes] {
@@ -144,7 +188,7 @@ impl Reaching {
         for var in written(inst) {
             let Some(number) = self.number[var.index()] else { continue };
             let defs = &mut state[usize::from(number)];
-            if inst.is_unguarded() {
+            if !may_keep(inst) {
                 defs.clear();
             }
             if let Err(at) = defs.binary_search(&pc) {
@@ -225,6 +269,16 @@ mod tests {
         assert_eq!(at(turns, 3, Var::pred(0)), [2]);
         assert_eq!(at(turns, 1, Var::pred(0)), [2, ENTRY]);
         assert_eq!(at(turns, 1, Var::reg(9)), [ENTRY]);
+    }
+
+    #[test]
+    fn uniform_registers_and_predicates_are_variables_of_their_own() {
+        let text = "mov u1 1\nmov r1 2\nisetp.lt up0 u1 3\n@up0 bra 5\nmov u1 4\nlds r2 r1 u1\nexit";
+        assert_eq!((at(text, 5, Var::uniform(1)), at(text, 5, Var::reg(1))), (vec![0, 4], vec![1]));
+        assert_eq!((at(text, 3, Var::pred(8)), at(text, 3, Var::pred(0))), (vec![2], vec![ENTRY]));
+        let kinds = [Var::uniform(63), Var::pred(8), Var::pred(0), Var::reg(255)]
+            .map(|var| (var.is_pred(), var.is_uniform()));
+        assert_eq!(kinds, [(false, true), (true, true), (true, false), (false, false)]);
     }
 
     #[test]

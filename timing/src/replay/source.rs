@@ -1,6 +1,7 @@
 //! The launches of a trace file as the pipeline's source.
 
 use crate::source::{LaunchSource, MemAccess, Row, SourceError, Step, Upcoming, WarpStream};
+use trace_format::isa::Pred;
 use trace_format::reader::{Trace, WarpCursor};
 
 /// Detail in which a recording is regenerated.
@@ -113,8 +114,13 @@ impl WarpStream for TraceWarp {
     }
 
     #[inline]
-    fn preds(&self) -> &[u32; 8] {
+    fn preds(&self) -> &[u32; Pred::ALL] {
         self.0.warp().preds()
+    }
+
+    #[inline]
+    fn uniforms(&self) -> &[Row] {
+        self.0.warp().uniforms(self.0.code())
     }
 
     #[inline]

@@ -4,9 +4,9 @@
 //! (`crate::source::Plain`). Deciding hooks take `&self`; the decision is then reported to all techniques.
 
 use super::{
-    AccessVerdict, Answered, Choice, Cx, Effects, FetchVerdict, Hooks, InstView, IssueVerdict, Issuing,
-    Launch, Ledger, MemAccess, MicroId, OperandRead, Plan, Prefetched, RegisterWrite, Rewritten, Scouts,
-    Technique, Techniques, ValueMismatch, WarpView,
+    AccessVerdict, Answered, Choice, Cx, Effects, FetchVerdict, Holder, Hooks, InstView, IssueVerdict,
+    Issuing, Launch, Ledger, MemAccess, MicroId, OperandRead, Plan, Prefetched, RegisterWrite, Rewritten,
+    Scouts, Technique, Techniques, ValueMismatch, WarpView,
 };
 use crate::error::ReplayError;
 use crate::program::Program;
@@ -81,17 +81,17 @@ impl Member {
     }
 }
 
-/// The error of a technique that supplied a register or, with `true`, a predicate without a comparison.
+/// The error of a technique that supplied a value without a comparison.
 #[cold]
 fn unchecked(
     technique: &'static str,
     program: &Program,
     warp: &WarpView<'_>,
     pc: u32,
-    (register, predicate): (u8, bool),
+    (register, of): (u8, Holder),
 ) -> ReplayError {
     let kernel = program.name.clone();
-    ReplayError::Unchecked { technique, kernel, pc, block: warp.block, warp: warp.warp, register, predicate }
+    ReplayError::Unchecked { technique, kernel, pc, block: warp.block, warp: warp.warp, register, of }
 }
 
 /// Prepared techniques in the order in which they act.
@@ -362,9 +362,9 @@ impl Stack {
         for member in self.members.iter_mut().filter(|member| member.hooks.collect) {
             member.ledger.proofs.begin(self.calls);
             member.with(at, |technique, cx| technique.collect(cx, warp, inst, operands))?;
-            taken = member
-                .take(operands, taken)
-                .map_err(|register| unchecked(member.name, at.program, warp, inst.pc, (register, false)))?;
+            taken = member.take(operands, taken).map_err(|register| {
+                unchecked(member.name, at.program, warp, inst.pc, (register, Holder::Register))
+            })?;
             if several {
                 OperandRead::mark_leaders(operands);
             }
@@ -455,10 +455,17 @@ impl Stack {
         let proofs = &member.ledger.proofs;
         let register = results.iter().map(|result| result.reg).find(|reg| !proofs.has_result(*reg));
         let predicate = || {
-            let mut written = inst.inst.inst.dst_preds().filter(|_| inst.exec != 0);
-            written.find(|pred| !proofs.has_predicate(pred.0)).map(|pred| pred.0)
+            let mut written = inst.inst.inst.all_dst_preds().filter(|_| inst.exec != 0);
+            written.find(|pred| !proofs.has_predicate(pred.0)).map(|pred| (pred.0, Holder::Predicate))
         };
-        match register.map(|reg| (reg, false)).or_else(|| predicate().map(|pred| (pred, true))) {
+        let uniform = || {
+            if inst.inst.uniform_writes == 0 || inst.exec == 0 {
+                return None;
+            }
+            let missing = inst.inst.inst.dst_uniforms().find(|reg| !proofs.has_uniform(reg.0));
+            missing.map(|reg| (reg.0, Holder::Uniform))
+        };
+        match register.map(|reg| (reg, Holder::Register)).or_else(predicate).or_else(uniform) {
             Some(missing) => Err(unchecked(member.name, at.program, warp, inst.pc, missing)),
             None => Ok(()),
         }

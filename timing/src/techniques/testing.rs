@@ -12,7 +12,7 @@ use crate::config::{GpuConfig, load};
 use crate::error::ReplayError;
 use crate::program::Program;
 use crate::source::Row;
-use trace_format::isa::{Flow, Kind, MachineKernel, Pc};
+use trace_format::isa::{Flow, Kind, MachineKernel, Pc, Pred};
 
 /// The hooks that these tests drive, of one technique or of several.
 pub(crate) trait Hooked {
@@ -309,7 +309,7 @@ pub(crate) struct Bench<'a> {
     pub issued: u64,
     pub rows: Vec<Row>,
     /// Lanes in which each predicate is true.
-    pub preds: [u32; 8],
+    pub preds: [u32; Pred::ALL],
     pub ledger: Ledger,
     effects: Effects,
     micro_ops: Vec<MicroOp>,
@@ -327,7 +327,7 @@ impl<'a> Bench<'a> {
             cycle: 0,
             issued: 0,
             rows: vec![Row::ZERO; program.registers_per_thread as usize],
-            preds: [0, 0, 0, 0, 0, 0, 0, u32::MAX],
+            preds: *WarpView::new(0, &[]).preds,
             micro_ops: Vec::new(),
             ledger: Ledger::default(),
             effects: Effects::default(),

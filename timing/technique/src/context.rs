@@ -6,6 +6,7 @@ use crate::program::Program;
 use crate::scout::Scouts;
 use crate::view::{InstView, WarpView};
 use crate::write::RegisterWrite;
+use trace_format::isa::{Pred, Reg, UniformReg};
 use trace_format::semantics::Row;
 
 /// A technique's accounts in one SM.
@@ -36,9 +37,10 @@ pub struct Ledger {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proofs {
     call: u32,
-    /// Registers of which a result was supplied, and predicates that were compared, one bit each.
+    /// Registers of which a result was supplied, and predicates and uniform registers that were compared, one bit each.
     results: [u64; 4],
-    predicates: u8,
+    predicates: u16,
+    uniforms: u64,
 }
 
 impl Proofs {
@@ -66,7 +68,14 @@ impl Proofs {
     #[inline]
     #[must_use]
     pub fn has_predicate(&self, pred: u8) -> bool {
-        self.predicates >> (pred & 7) & 1 != 0
+        self.predicates >> (pred & 15) & 1 != 0
+    }
+
+    /// Whether a uniform register was compared in this call.
+    #[inline]
+    #[must_use]
+    pub fn has_uniform(&self, reg: u8) -> bool {
+        self.uniforms >> (reg & 63) & 1 != 0
     }
 }
 
@@ -336,8 +345,8 @@ impl<'a> Cx<'a> {
         held: u32,
     ) -> Result<(), Box<ValueMismatch>> {
         self.ledger.checked += 1;
-        self.ledger.proofs.predicates |= 1 << (pred & 7);
-        let recorded = warp.preds[usize::from(pred & 7)];
+        self.ledger.proofs.predicates |= 1 << (pred & 15);
+        let recorded = warp.preds[usize::from(pred & 15)];
         let differing = (held ^ recorded) & lanes;
         if differing == 0 {
             return Ok(());
@@ -345,7 +354,29 @@ impl<'a> Cx<'a> {
         let lane = differing.trailing_zeros();
         let (expected, actual) = (recorded >> lane & 1, Found::Value(held >> lane & 1));
         let mismatch = self.mismatch(warp, pc, pred, lane, expected, actual);
-        Err(Box::new(ValueMismatch { predicate: true, ..*mismatch }))
+        Err(Box::new(ValueMismatch { of: Holder::Predicate, ..*mismatch }))
+    }
+
+    /// Compares a word that the technique holds with the recorded uniform register, without supplying it.
+    ///
+    /// # Errors
+    /// The word differs.
+    #[inline]
+    pub fn compare_uniform(
+        &mut self,
+        warp: &WarpView<'_>,
+        pc: u32,
+        reg: u8,
+        held: u32,
+    ) -> Result<(), Box<ValueMismatch>> {
+        self.ledger.checked += 1;
+        self.ledger.proofs.uniforms |= 1 << (reg & 63);
+        let recorded = warp.uniforms.get(usize::from(reg)).map_or(0, |row| row.0[0]);
+        if held == recorded {
+            return Ok(());
+        }
+        let mismatch = self.mismatch(warp, pc, reg, 0, recorded, Found::Value(held));
+        Err(Box::new(ValueMismatch { of: Holder::Uniform, ..*mismatch }))
     }
 
     /// The error of a technique that must supply a value that it has lost.
@@ -386,7 +417,7 @@ impl<'a> Cx<'a> {
             block: warp.block,
             warp: warp.warp,
             register: reg,
-            predicate: false,
+            of: Holder::Register,
             lane,
             expected,
             actual,
@@ -463,14 +494,48 @@ impl std::fmt::Display for Found {
     }
 }
 
+/// The kind of place that holds a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Holder {
+    /// A register.
+    Register,
+    /// A predicate, whose values are 0 and 1.
+    Predicate,
+    /// A uniform register.
+    Uniform,
+}
+
+impl Holder {
+    /// The word for such a place.
+    #[must_use]
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Holder::Register => "register",
+            Holder::Predicate => "predicate",
+            Holder::Uniform => "uniform register",
+        }
+    }
+
+    /// The name of the place with a number.
+    #[must_use]
+    pub fn name(self, number: u8) -> String {
+        match self {
+            Holder::Register => Reg(number).to_string(),
+            Holder::Predicate => Pred(number).to_string(),
+            Holder::Uniform => UniformReg(number).to_string(),
+        }
+    }
+}
+
 /// A value that a technique supplied and that the program did not produce.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "technique {technique}: kernel {kernel}, PC {:#06x}, block {block}, warp {warp}, {} {}{register}, lane {lane}: \
+    "technique {technique}: kernel {kernel}, PC {:#06x}, block {block}, warp {warp}, {} {}, lane {lane}: \
      {actual}, the recording has {expected:#010x}; the technique's model is wrong",
     pc * 8,
-    if *predicate { "predicate" } else { "register" },
-    if *predicate { "P" } else { "R" }
+    of.noun(),
+    of.name(*register)
 )]
 #[non_exhaustive]
 pub struct ValueMismatch {
@@ -486,8 +551,8 @@ pub struct ValueMismatch {
     pub warp: u32,
     /// Number of the register or predicate.
     pub register: u8,
-    /// Whether it is a predicate, whose values are 0 and 1.
-    pub predicate: bool,
+    /// What it is a number of.
+    pub of: Holder,
     /// First lane that differs.
     pub lane: u32,
     /// Recorded value.

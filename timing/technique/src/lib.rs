@@ -32,7 +32,7 @@ mod verdict;
 mod view;
 mod write;
 
-pub use context::{Cx, EarlyLoad, Effects, Ledger, Proofs, Supplied, ValueMismatch};
+pub use context::{Cx, EarlyLoad, Effects, Holder, Ledger, Proofs, Supplied, ValueMismatch};
 pub use declare::{CauseInfo, CounterInfo, ParamInfo, ParamValue, Params, Price};
 pub use lanes::merge;
 pub use micro::{MicroId, MicroOp};

@@ -1,8 +1,8 @@
 //! Views of the machine for techniques: warps, instructions and memory accesses, read-only.
 
 use crate::program::TimedInst;
-use trace_format::isa::PredSrc;
 use trace_format::isa::space::Space;
+use trace_format::isa::{Kind, Pred, PredSrc};
 use trace_format::semantics::Row;
 
 /// The memory access of a step; lanes outside `mask` have no address.
@@ -88,9 +88,20 @@ pub struct WarpView<'a> {
     /// latest issued instruction in `write_back`, where the instruction's own results are in the writes.
     /// Empty if the recording has no values.
     pub rows: &'a [Row],
-    /// Lanes in which each predicate is true, by its number, at the same time as the registers; the last one is PT.
-    pub preds: &'a [u32; 8],
+    /// Lanes in which each predicate is true, by its number, at the same time as the registers: P0 to P6, PT, and the
+    /// uniform predicates, which are true in all lanes or in none.
+    pub preds: &'a [u32; Pred::ALL],
+    /// Uniform registers by number, at the same time as the registers; every lane holds the same word. Empty if the kernel
+    /// has none or the recording has no values.
+    pub uniforms: &'a [Row],
 }
+
+/// Predicates before the first instruction: all false but PT.
+const NO_PREDICATES: [u32; Pred::ALL] = {
+    let mut preds = [0; Pred::ALL];
+    preds[Pred::PT.index()] = u32::MAX;
+    preds
+};
 
 impl<'a> WarpView<'a> {
     /// The warp in a slot, with its registers: the first warp of block 0, in which every lane holds a thread and
@@ -109,7 +120,8 @@ impl<'a> WarpView<'a> {
             next_lanes: u32::MAX,
             issued: 0,
             rows,
-            preds: &[0, 0, 0, 0, 0, 0, 0, u32::MAX],
+            preds: &NO_PREDICATES,
+            uniforms: &[],
         }
     }
 }
@@ -119,12 +131,7 @@ impl WarpView<'_> {
     #[must_use]
     #[inline]
     pub fn pred(&self, source: PredSrc) -> u32 {
-        // Views have the predicates of lanes alone. One of the whole warp guards uniform instructions and branches, which
-        // have no results in lanes.
-        if source.pred.is_uniform() {
-            return u32::MAX;
-        }
-        let lanes = self.preds[usize::from(source.pred.0 & 7)];
+        let lanes = self.preds[usize::from(source.pred.0 & 15)];
         if source.not { !lanes } else { lanes }
     }
 
@@ -133,6 +140,18 @@ impl WarpView<'_> {
     #[inline]
     pub fn effect(&self, inst: &InstView<'_>) -> u32 {
         inst.active & self.pred(inst.inst.inst.guard)
+    }
+
+    /// Lanes that go to the target of a branch, or end at an exit, before it has been stepped; lanes in which another
+    /// instruction takes effect. Branches and exits of machine code may have a predicate besides their guard.
+    #[must_use]
+    #[inline]
+    pub fn acting(&self, inst: &InstView<'_>) -> u32 {
+        let own = match inst.inst.inst.kind() {
+            Kind::Branch | Kind::Exit => self.pred(inst.inst.inst.psrc[0]),
+            _ => u32::MAX,
+        };
+        self.effect(inst) & own
     }
 
     /// Whether an instruction takes effect in some lanes and leaves others that have not exited as they are.

@@ -244,19 +244,25 @@ impl Inst {
         (0..3).filter_map(|i| self.src_span(i)).flat_map(RegSpan::iter)
     }
 
+    /// Uniform registers that source `i` reads.
+    pub fn src_uniforms_of(&self, i: usize) -> impl Iterator<Item = UniformReg> + use<> {
+        let first = match self.src[i].operand {
+            Operand::Uniform(first) => first,
+            _ => UniformReg::URZ,
+        };
+        (0..self.info().src_regs[i]).map(move |n| first.nth(n)).filter(|reg| !reg.is_zero())
+    }
+
+    /// Uniform registers that are added to an address.
+    pub fn base_uniforms(&self) -> impl Iterator<Item = UniformReg> + use<> {
+        let wide = matches!(self.info().memory, Some(MemOp { address: Address::Wide | Address::Offset, .. }));
+        let first = self.base;
+        (0..if wide { 2 } else { 1 }).map(move |n| first.nth(n)).filter(|reg| !reg.is_zero())
+    }
+
     /// Every uniform register read, the address's first.
     pub fn src_uniforms(&self) -> impl Iterator<Item = UniformReg> + '_ {
-        let info = self.info();
-        let wide = matches!(info.memory, Some(MemOp { address: Address::Wide | Address::Offset, .. }));
-        let base = (0..if wide { 2 } else { 1 }).map(|n| self.base.nth(n));
-        let sources = (0..3).flat_map(move |i| {
-            let first = match self.src[i].operand {
-                Operand::Uniform(first) => first,
-                _ => UniformReg::URZ,
-            };
-            (0..info.src_regs[i]).map(move |n| first.nth(n))
-        });
-        base.chain(sources).filter(|reg| !reg.is_zero())
+        self.base_uniforms().chain((0..3).flat_map(|i| self.src_uniforms_of(i)))
     }
 
     /// Every uniform register written.
@@ -272,7 +278,7 @@ impl Inst {
     }
 
     /// Every 32-bit register written.
-    pub fn dst_regs(&self) -> impl Iterator<Item = Reg> {
+    pub fn dst_regs(&self) -> impl Iterator<Item = Reg> + use<> {
         self.dst_span().into_iter().flat_map(RegSpan::iter)
     }
 

@@ -276,6 +276,13 @@ impl Code {
         self.state_rows
     }
 
+    /// The rows of the uniform registers UR0.. in order.
+    #[must_use]
+    #[inline]
+    pub fn uniform_rows(&self) -> std::ops::Range<usize> {
+        self.register_rows + SPECIAL_ROWS..self.state_rows
+    }
+
     /// First of the four rows that read as zero.
     #[must_use]
     pub fn zero_row(&self) -> u16 {

@@ -34,9 +34,13 @@ impl Code {
     }
 }
 
-/// Executes a [`crate::isa::Kind::Pure`] instruction in the lanes of `exec`; other kinds change nothing.
+/// Executes a [`crate::isa::Kind::Pure`] instruction in the lanes of `exec`; other kinds change nothing, and nothing changes
+/// where there are none, uniform results included.
 #[inline]
 pub fn execute(code: &Code, inst: &ExecInst, warp: &mut Warp, exec: u32) {
+    if exec == 0 {
+        return;
+    }
     match code.level {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Code::prepare_at` never sets a level above `VectorLevel::detect()` of this host.
@@ -109,5 +113,27 @@ pub fn addresses(inst: &ExecInst, warp: &Warp, out: &mut [u64; WARP_SIZE]) {
     let (low, offset) = (warp.row(base), (inst.offset as u32).wrapping_add(warp.row(inst.base).0[0]));
     for l in 0..WARP_SIZE {
         out[l] = u64::from((low.0[l] << shift).wrapping_add(offset));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::{Inst, MachineKernel, Op, PredSrc, SourceLine, Src, UniformReg};
+    use crate::semantics::{Banks, Row};
+
+    #[test]
+    fn a_uniform_result_is_every_lane_s_or_none_s() {
+        let mov = Inst { udst: UniformReg(1), ..Inst::new(Op::Mov {}).srcs([Src::imm(5)]) };
+        let insts = vec![mov.guarded(PredSrc::FALSE), Inst::new(Op::Exit {})];
+        let lines = vec![SourceLine::default(); insts.len()];
+        let kernel = MachineKernel { insts, lines, uniform_registers: 2, ..MachineKernel::default() };
+        let code = Code::prepare(&kernel, &Banks::default());
+        let mut warp = Warp::new(&code);
+        let exec = code.exec_mask(Pc(0), &warp, u32::MAX);
+        execute(&code, code.inst(Pc(0)), &mut warp, exec);
+        assert_eq!((exec, warp.uniforms(&code)), (0, &[Row::ZERO; 2][..]), "the guard is false");
+        execute(&code, code.inst(Pc(0)), &mut warp, 1 << 7);
+        assert_eq!(warp.uniforms(&code), [Row::ZERO, Row::splat(5)]);
     }
 }

@@ -102,11 +102,18 @@ impl Warp {
         self.preds[(index & 15) as usize]
     }
 
-    /// Lanes in which each predicate of lanes is true, by its number; the last one is PT.
+    /// Lanes in which each predicate is true, by its number: P0 to P6, PT, then the uniform predicates.
     #[must_use]
     #[inline]
-    pub fn preds(&self) -> &[u32; 8] {
-        self.preds.first_chunk().unwrap_or(&[0; 8])
+    pub fn preds(&self) -> &[u32; Pred::ALL] {
+        &self.preds
+    }
+
+    /// Rows of the uniform registers UR0.. in order, whose lanes all hold the same word.
+    #[must_use]
+    #[inline]
+    pub fn uniforms<'a>(&'a self, code: &Code) -> &'a [Row] {
+        self.rows.get(code.uniform_rows()).unwrap_or(&[])
     }
 
     /// The lanes, of those in which the guard of a branch or exit holds, that jump or end: of machine code, those in which its

@@ -70,6 +70,11 @@ impl Type {
         self.level == Level::Scalar && self.count == 0
     }
 
+    /// Whether all threads of a block hold the same.
+    pub(crate) fn is_of_block(&self) -> bool {
+        self.level <= Level::Block && self.count == 0
+    }
+
     /// The conditions, ascending.
     pub(crate) fn conditions(&self) -> &[u32] {
         &self.conditions[..usize::from(self.count)]

@@ -58,6 +58,7 @@ impl<W: WarpStream> Scouts for ScoutsOf<W> {
     }
 
     fn preds(&self, warp_slot: usize) -> [u32; 8] {
-        self.streams[warp_slot].as_ref().map_or([0; 8], |stream| *stream.preds())
+        let own = self.streams[warp_slot].as_ref().and_then(|stream| stream.preds().first_chunk());
+        own.copied().unwrap_or_default()
     }
 }

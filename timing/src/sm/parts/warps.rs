@@ -38,6 +38,7 @@ impl<W: WarpStream> WarpSlot<W> {
         (view.threads, view.alive, view.issued) = (self.threads, self.alive, self.issued);
         if let Some(stream) = &self.stream {
             view.preds = stream.preds();
+            view.uniforms = stream.uniforms();
         }
         (view.next_pc, view.next_lanes) = self.next().map_or((u32::MAX, 0), |next| (next.pc, next.active));
         view
@@ -203,6 +204,7 @@ impl<W: WarpStream> Residents<W> {
 mod tests {
     use super::*;
     use crate::source::{MemAccess, Row, SourceError, Step, Upcoming};
+    use trace_format::isa::Pred;
 
     /// A warp with so many instructions left, whose registers hold its number.
     struct Left {
@@ -227,8 +229,12 @@ mod tests {
             &self.rows
         }
 
-        fn preds(&self) -> &[u32; 8] {
-            &[0; 8]
+        fn preds(&self) -> &[u32; Pred::ALL] {
+            &[0; Pred::ALL]
+        }
+
+        fn uniforms(&self) -> &[Row] {
+            &[]
         }
 
         fn mem(&self) -> Option<MemAccess<'_>> {

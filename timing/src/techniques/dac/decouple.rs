@@ -6,8 +6,10 @@
 //! more is removed.
 
 use super::declare::Lost;
-use crate::analysis::affine::{AffineTypes, Level, Reason, Type, controlled_by, reverse_post_order};
-use crate::analysis::reaching::{ENTRY, Reaching, Var};
+use crate::analysis::affine::{
+    AffineTypes, Level, Reason, Type, base, controlled_by, reverse_post_order, source,
+};
+use crate::analysis::reaching::{ENTRY, Reaching, Var, read};
 use trace_format::isa::space::Space;
 use trace_format::isa::{BarMode, BlockId, Flow, Inst, Kind, MachineKernel, Op, Operand, Pc};
 
@@ -156,9 +158,7 @@ impl Compiler<'_> {
             let defs = &mut self.defs;
             reaching.walk(self.kernel, self.flow, block, |pc, of| {
                 let inst = &self.kernel.insts[pc as usize];
-                let read = inst.src_regs().map(|reg| Var::reg(reg.0));
-                let read = read.chain(inst.src_preds().map(|pred| Var::pred(pred.0)));
-                defs[pc as usize] = read.map(|var| (var, of(var))).collect();
+                defs[pc as usize] = read(inst).map(|var| (var, of(var))).collect();
                 if inst.kind() == Kind::Call {
                     let by_functions = reaching.callees.reads.iter();
                     defs[pc as usize].extend(by_functions.map(|var| (*var, of(*var))));
@@ -223,7 +223,7 @@ impl Compiler<'_> {
             let inst = &self.kernel.insts[pc as usize];
             role.barrier = inst.kind() == Kind::Barrier;
             role.predicate = inst.kind() == Kind::Pure
-                && inst.dst_preds().next().is_some()
+                && inst.all_dst_preds().next().is_some()
                 && !self.types.insts[pc as usize].result.carry;
             if matches!(inst.kind(), Kind::Branch | Kind::Exit) && self.is_data_dependent(pc) {
                 self.roles[pc as usize].data_dependent = true;
@@ -239,12 +239,10 @@ impl Compiler<'_> {
     fn computes_predicate(&self, pc: usize) -> bool {
         let inst = &self.kernel.insts[pc];
         let result = &self.types.insts[pc].result;
-        let reads = inst.src_preds().next().is_some()
-            || inst.src_regs().next().is_some()
-            || inst.info().pred_dsts > 0;
+        let reads = read(inst).next().is_some() || inst.info().pred_dsts > 0;
         inst.kind() == Kind::Pure
-            && inst.dst_preds().next().is_some()
-            && inst.dst_span().is_none()
+            && inst.all_dst_preds().next().is_some()
+            && !has_register(inst)
             && reads
             && result.is_affine()
             && !result.carry
@@ -258,12 +256,8 @@ impl Compiler<'_> {
     /// Definitions of what an instruction of the affine stream reads there.
     fn needed_by_stream(&self, pc: u32) -> Vec<u32> {
         let inst = &self.kernel.insts[pc as usize];
-        let address: Vec<Var> = inst
-            .src_span(0)
-            .into_iter()
-            .flat_map(|span| span.iter().map(|reg| Var::reg(reg.0)).collect::<Vec<_>>())
-            .collect();
-        let reads = |var: &Var| !inst.kind().is_memory() || var.index() >= 256 || address.contains(var);
+        let address: Vec<Var> = source(inst, 0).chain(base(inst)).collect();
+        let reads = |var: &Var| !inst.kind().is_memory() || var.is_pred() || address.contains(var);
         let defs = self.defs[pc as usize].iter().filter(|(var, _)| reads(var)).flat_map(|(_, defs)| defs);
         let mut needed: Vec<u32> = defs.copied().filter(|def| *def != ENTRY).collect();
         // Where the guard of a definition is false, the old value stays; its definition reaches as well.
@@ -329,17 +323,15 @@ impl Compiler<'_> {
             let inst = &self.kernel.insts[pc as usize];
             let dequeues = self.roles[pc as usize].address;
             let calls = inst.kind() == Kind::Call;
-            let data: Vec<Var> = (usize::from(dequeues)..3)
-                .filter_map(|i| inst.src_span(i))
-                .flat_map(|span| span.iter().map(|reg| Var::reg(reg.0)).collect::<Vec<_>>())
-                .collect();
+            let mut data: Vec<Var> = (usize::from(dequeues)..3).flat_map(|i| source(inst, i)).collect();
+            data.extend(base(inst).filter(|_| !dequeues));
             for (var, defs) in &self.defs[pc as usize] {
-                if var.index() < 256 && !calls && !data.contains(var) {
+                if !var.is_pred() && !calls && !data.contains(var) {
                     continue;
                 }
                 for def in defs.iter().copied().filter(|def| *def != ENTRY) {
                     let role = &mut self.roles[def as usize];
-                    let only_predicate = self.kernel.insts[def as usize].dst_span().is_none();
+                    let only_predicate = !has_register(&self.kernel.insts[def as usize]);
                     if role.in_stream && role.predicate && only_predicate {
                         role.dequeued = true;
                     } else {
@@ -358,11 +350,16 @@ impl Compiler<'_> {
     }
 }
 
-/// Whether an instruction accesses global, local or shared memory at an address in registers.
+/// Whether an instruction accesses global, local or shared memory at an address in registers, uniform ones or others.
 fn takes_address(inst: &Inst) -> bool {
     let space = inst.kind().space();
     let data = matches!(space, Some(Space::Global | Space::Local | Space::Shared | Space::Generic));
-    data && inst.op.takes_address() && inst.src_span(0).is_some()
+    data && inst.op.takes_address() && source(inst, 0).chain(base(inst)).next().is_some()
+}
+
+/// Whether an instruction writes a register, uniform or not.
+fn has_register(inst: &Inst) -> bool {
+    inst.dst_span().is_some() || inst.dst_uniforms().next().is_some()
 }
 
 #[cfg(test)]
@@ -435,6 +432,37 @@ mod tests {
         let roles = roles("s2r r0\nlds r1 r0\nlds r2 r1\nimad r3 r0 r0\nlds r4 r3\nexit");
         assert_eq!(numbers(&roles, |role| role.address), [1]);
         assert_eq!((roles[2].address_lost, roles[4].address_lost), (Lost::Data, Lost::Operation));
+    }
+
+    #[test]
+    fn uniform_registers_of_scalars_and_of_the_block_feed_addresses() {
+        // Lines 1 to 4: of the block, and added to the address; the last load's base is loaded data.
+        let roles = roles(
+            "s2r r0\ns2r.ctaid u0\nmov u1 c\nimad u2 u0 u1 64\nlds r1 r0 u2\nr2ur u3 r1\nlds r2 r0 u3\nlds r3 rz u2\n\
+             isetp.lt up0 u0 3\n@up0 bra 11\nfadd r4 r1 r2\nexit",
+        );
+        assert_eq!(numbers(&roles, |role| role.address), [4, 7]);
+        assert_eq!(numbers(&roles, |role| role.removed), [1, 2, 3, 8]);
+        assert_eq!((roles[5].lost, roles[6].address_lost), (Lost::Data, Lost::Data));
+        assert!(roles[8].dequeued, "the branch reads the uniform predicate");
+    }
+
+    #[test]
+    fn a_lane_s_value_of_the_block_is_the_warp_s_and_one_of_the_thread_is_not() {
+        let roles = roles("s2r r0\ns2r.ctaid r1\nr2ur u0 r1\nr2ur u1 r0\nlds r2 rz u0\nlds r3 rz u1\nexit");
+        assert_eq!(numbers(&roles, |role| role.address), [4]);
+        assert_eq!(roles[5].address_lost, Lost::Operation);
+    }
+
+    #[test]
+    fn what_threads_that_part_write_to_uniform_registers_is_no_tuple() {
+        let text = |guard: &str| {
+            format!(
+                "s2r r0\ns2r.ctaid u0\nmov u1 4\nisetp.lt p0 {guard} 7\n@p0 bra 6\nmov u1 8\nlds r2 r0 u1\nexit"
+            )
+        };
+        assert_eq!(roles(&text("r0"))[6].address_lost, Lost::Conditions);
+        assert!(roles(&text("u0"))[6].address, "all threads of a block go the same way");
     }
 
     #[test]

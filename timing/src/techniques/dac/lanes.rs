@@ -1,14 +1,16 @@
 //! The affine warp's registers, as far as one warp of the batch is concerned, and its instructions on them.
 //!
 //! A register holds several tuples where lanes of the warp went different ways, each for some lanes (section 4.6); a
-//! predicate is a bit per lane. Values follow from indices, parameters and constants alone.
+//! predicate is a bit per lane. A uniform register holds one tuple for all lanes. Values follow from indices, parameters and
+//! constants alone.
 
+use super::sums::{Carry, high_of_sum};
 use super::tuple::{Extents, Place, Tuple, Word};
-use crate::analysis::affine::{is_complement, is_sign_word, modulus};
+use crate::analysis::affine::{is_complement, is_half_of_sum, is_sign_word, known_carry, modulus};
 use crate::source::Row;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use trace_format::isa::{Inst, Op, Operand, Pc, PredSrc, Reg, Sign, SpecialReg};
+use trace_format::isa::{Inst, Op, Operand, Pc, Pred, PredSrc, Reg, Sign, SpecialReg, UniformReg};
 use trace_format::semantics::{Banks, Code, Warp, execute};
 
 /// A kernel's code and constants, and a place to evaluate single instructions.
@@ -52,42 +54,29 @@ pub(super) struct Event {
     pub first_row: u32,
     /// Lanes in which its destination predicates are true.
     pub preds: [u32; 2],
+    /// The uniform registers that are added to its address.
+    pub base: u64,
     pub comparison: Comparison,
 }
 
 impl Event {
     /// An instruction in some lanes, not yet executed.
     pub(super) const fn new(pc: u32, exec: u32) -> Event {
-        Event { pc, exec, rows: 0, first_row: 0, preds: [0; 2], comparison: Comparison::Scalar }
+        Event { pc, exec, rows: 0, first_row: 0, preds: [0; 2], base: 0, comparison: Comparison::Scalar }
     }
 }
 
 type Pieces = Vec<(u32, Word)>;
 
-/// An addition of lower words, whose carry a predicate holds.
-#[derive(Clone, Copy, Debug)]
-struct Carry {
-    terms: [Tuple; 3],
-    negated: [bool; 3],
-}
-
-impl Carry {
-    /// The carry out of a lane's words.
-    fn bit(&self, words: [u64; 3]) -> u32 {
-        let term = |(word, negated): (u64, bool)| {
-            if negated { u64::from(!(word as u32)) + 1 } else { u64::from(word as u32) }
-        };
-        (words.into_iter().zip(self.negated).map(term).sum::<u64>() >> 32 & 1) as u32
-    }
-}
-
 /// The registers for one warp.
 #[derive(Clone, Debug)]
 pub(super) struct Lanes {
     pub place: Place,
+    /// Those of lanes, then the uniform ones.
     regs: Vec<Pieces>,
-    preds: [u32; 8],
-    carries: [Vec<(u32, Carry)>; 8],
+    first_uniform: usize,
+    preds: [u32; Pred::ALL],
+    carries: [Vec<(u32, Carry)>; Pred::ALL],
 }
 
 impl Evaluator {
@@ -113,8 +102,8 @@ impl Evaluator {
     }
 
     /// Predicates that an instruction writes, one bit each.
-    pub(super) fn predicates_of(&self, pc: u32) -> u8 {
-        self.insts[pc as usize].dst_preds().fold(0, |all, pred| all | 1 << (pred.0 & 7))
+    pub(super) fn predicates_of(&self, pc: u32) -> u16 {
+        self.insts[pc as usize].all_dst_preds().fold(0, |all, pred| all | 1 << (pred.0 & 15))
     }
 
     /// The operand as a literal or constant of one or two words.
@@ -122,7 +111,7 @@ impl Evaluator {
         let two = inst.info().src_regs[i] >= 2;
         match inst.src[i].operand {
             Operand::None => Some(0),
-            Operand::Uniform(_) => None,
+            Operand::Uniform(reg) => reg.is_zero().then_some(0),
             Operand::Reg(reg) => reg.is_zero().then_some(0),
             Operand::Imm(value) if two => {
                 let [low, high] = inst.op.literal_pair(value);
@@ -140,27 +129,53 @@ impl Evaluator {
 
 impl Lanes {
     /// A warp's registers before its first instruction.
-    pub(super) fn new(place: Place, registers: usize, threads: u32) -> Lanes {
-        let zero = || vec![(threads, Word::Low(Tuple::constant(0)))];
-        Lanes {
-            place,
-            regs: (0..registers).map(|_| zero()).collect(),
-            preds: [0, 0, 0, 0, 0, 0, 0, u32::MAX],
-            carries: Default::default(),
+    pub(super) fn new(place: Place, (registers, uniforms): (usize, usize), threads: u32) -> Lanes {
+        let zero = |lanes: u32| vec![(lanes, Word::Low(Tuple::constant(0)))];
+        let mut preds = [0; Pred::ALL];
+        preds[Pred::PT.index()] = u32::MAX;
+        let all = (0..registers).map(|_| zero(threads)).chain((0..uniforms).map(|_| zero(u32::MAX)));
+        Lanes { place, regs: all.collect(), first_uniform: registers, preds, carries: Default::default() }
+    }
+
+    /// Place of a uniform register among the registers.
+    fn of_uniform(&self, reg: UniformReg) -> usize {
+        self.first_uniform + usize::from(reg.0)
+    }
+
+    /// Place of the first register of an operand, if it is in registers.
+    fn of_source(&self, inst: &Inst, i: usize) -> Option<usize> {
+        match inst.src[i].operand {
+            Operand::Reg(reg) if !reg.is_zero() => Some(reg.index()),
+            Operand::Uniform(reg) if !reg.is_zero() => Some(self.of_uniform(reg)),
+            _ => None,
         }
     }
 
-    fn pieces(&self, reg: Reg) -> &[(u32, Word)] {
-        self.regs.get(reg.index()).map_or(&[], Vec::as_slice)
+    /// Places of the registers that an instruction writes.
+    fn of_results(&self, inst: &Inst) -> impl Iterator<Item = usize> + use<> {
+        let first_uniform = self.first_uniform;
+        let uniforms = (!inst.udst.is_zero()).then(|| inst.dst_uniforms()).into_iter().flatten();
+        inst.dst_regs().map(Reg::index).chain(uniforms.map(move |reg| first_uniform + usize::from(reg.0)))
+    }
+
+    /// Places of the registers that an instruction reads.
+    fn of_sources(&self, inst: &Inst) -> impl Iterator<Item = usize> {
+        let has_uniforms = self.regs.len() > self.first_uniform;
+        let uniforms = has_uniforms.then(|| inst.src_uniforms()).into_iter().flatten();
+        inst.src_regs().map(Reg::index).chain(uniforms.map(|reg| self.of_uniform(reg)))
+    }
+
+    fn pieces(&self, reg: usize) -> &[(u32, Word)] {
+        self.regs.get(reg).map_or(&[], Vec::as_slice)
     }
 
     /// What all lanes of a mask hold.
-    fn piece(&self, reg: Reg, mask: u32) -> Option<&Word> {
+    fn piece(&self, reg: usize, mask: u32) -> Option<&Word> {
         self.pieces(reg).iter().find(|(lanes, _)| mask & !lanes == 0).map(|(_, word)| word)
     }
 
     /// A register's values.
-    fn row(&self, reg: Reg) -> Row {
+    fn row(&self, reg: usize) -> Row {
         match self.pieces(reg) {
             [(u32::MAX, word)] => word.expand(&self.place),
             pieces => {
@@ -173,8 +188,8 @@ impl Lanes {
         }
     }
 
-    fn write(&mut self, reg: Reg, mask: u32, word: Word, evaluator: &mut Evaluator) {
-        let Some(pieces) = self.regs.get_mut(reg.index()) else { return };
+    fn write(&mut self, reg: usize, mask: u32, word: Word, evaluator: &mut Evaluator) {
+        let Some(pieces) = self.regs.get_mut(reg) else { return };
         pieces.retain_mut(|(lanes, _)| {
             *lanes &= !mask;
             *lanes != 0
@@ -187,7 +202,7 @@ impl Lanes {
     }
 
     fn pred(&self, source: PredSrc) -> u32 {
-        let lanes = self.preds[usize::from(source.pred.0 & 7)];
+        let lanes = self.preds[usize::from(source.pred.0 & 15)];
         if source.not { !lanes } else { lanes }
     }
 
@@ -196,7 +211,7 @@ impl Lanes {
         if let Some(value) = evaluator.constant(inst, i) {
             return Some(Tuple::constant(value));
         }
-        match self.piece(inst.src[i].as_reg()?, mask)? {
+        match self.piece(self.of_source(inst, i)?, mask)? {
             Word::Low(tuple) => Some(*tuple),
             _ => None,
         }
@@ -206,7 +221,7 @@ impl Lanes {
     fn held(&self, evaluator: &Evaluator, inst: &Inst, i: usize, mask: u32) -> Option<Word> {
         match evaluator.constant(inst, i) {
             Some(value) => Some(Word::Low(Tuple::constant(value & 0xFFFF_FFFF))),
-            None => self.piece(inst.src[i].as_reg()?, mask).cloned(),
+            None => self.piece(self.of_source(inst, i)?, mask).cloned(),
         }
     }
 
@@ -215,9 +230,9 @@ impl Lanes {
         if let Some(value) = evaluator.constant(inst, i) {
             return Some(Tuple::constant(value));
         }
-        let first = inst.src[i].as_reg()?;
+        let first = self.of_source(inst, i)?;
         let Word::Low(low) = self.piece(first, mask)? else { return None };
-        self.piece(first.nth(1), mask)?.join(*low, &evaluator.extents)
+        self.piece(first + 1, mask)?.join(*low, &evaluator.extents)
     }
 
     /// The operand, negated as the instruction says.
@@ -230,7 +245,7 @@ impl Lanes {
     fn parts(&self, inst: &Inst, exec: u32, parts: &mut Vec<u32>) {
         parts.clear();
         parts.push(exec);
-        for reg in inst.src_regs() {
+        for reg in self.of_sources(inst) {
             let pieces = self.pieces(reg);
             if pieces.iter().any(|(lanes, _)| exec & !lanes == 0) {
                 continue;
@@ -239,8 +254,8 @@ impl Lanes {
             let cut = before.iter().flat_map(|part| pieces.iter().map(move |(lanes, _)| part & lanes));
             parts.extend(cut.filter(|part| *part != 0));
         }
-        for pred in inst.src_preds() {
-            let carries = &self.carries[usize::from(pred.0 & 7)];
+        for pred in inst.all_src_preds() {
+            let carries = &self.carries[usize::from(pred.0 & 15)];
             if carries.len() > 1 {
                 let before = std::mem::take(parts);
                 for part in before {
@@ -272,8 +287,11 @@ impl Lanes {
         if inst.kind().is_memory() {
             let span = inst.src_span(0).into_iter().flat_map(trace_format::isa::RegSpan::iter);
             for reg in span.take(2) {
-                rows.push_back(self.row(reg));
+                rows.push_back(self.row(reg.index()));
                 event.rows += 1;
+            }
+            if !inst.base.is_zero() {
+                event.base = self.base(inst);
             }
             return event;
         }
@@ -283,7 +301,7 @@ impl Lanes {
         if exec != 0 {
             let mut parts = std::mem::take(&mut evaluator.parts);
             self.parts(inst, exec, &mut parts);
-            if inst.dst_preds().next().is_some() && inst.dst_span().is_none() {
+            if inst.all_dst_preds().next().is_some() && self.of_results(inst).next().is_none() {
                 event.comparison = self.comparison(inst, &parts);
             }
             for part in &parts {
@@ -291,16 +309,16 @@ impl Lanes {
             }
             evaluator.parts = parts;
         }
-        for reg in inst.dst_regs().take(2) {
+        for reg in self.of_results(inst).take(2) {
             rows.push_back(self.row(reg));
             event.rows += 1;
         }
-        for (bits, pred) in event.preds.iter_mut().zip(inst.dst_preds()) {
+        for (bits, pred) in event.preds.iter_mut().zip(inst.all_dst_preds()) {
             *bits = self.materialized(pred.0);
         }
         if event.comparison == Comparison::Ends {
-            let mixed = inst.dst_preds().any(|pred| {
-                let bits = self.preds[usize::from(pred.0 & 7)] & exec;
+            let mixed = inst.all_dst_preds().any(|pred| {
+                let bits = self.preds[usize::from(pred.0 & 15)] & exec;
                 bits != 0 && bits != exec
             });
             if mixed {
@@ -310,16 +328,26 @@ impl Lanes {
         event
     }
 
+    /// What the uniform registers hold that are added to an address.
+    fn base(&self, inst: &Inst) -> u64 {
+        let word = |reg: UniformReg| u64::from(self.row(self.of_uniform(reg)).0[0]);
+        inst.base_uniforms().enumerate().fold(0, |all, (place, reg)| all | word(reg) << (32 * place))
+    }
+
     /// Whether a comparison's operands are the same in all threads of a block.
     fn comparison(&self, inst: &Inst, parts: &[u32]) -> Comparison {
         let of_block =
-            |reg: Reg| parts.len() == 1 && self.piece(reg, parts[0]).is_some_and(Word::is_of_block);
-        if inst.src_regs().all(of_block) { Comparison::Scalar } else { Comparison::Ends }
+            |reg: usize| parts.len() == 1 && self.piece(reg, parts[0]).is_some_and(Word::is_of_block);
+        if self.of_sources(inst).all(of_block) { Comparison::Scalar } else { Comparison::Ends }
     }
 
     /// Executes an instruction in lanes in which every source has one tuple.
     fn compute(&mut self, evaluator: &mut Evaluator, inst: &Inst, pc: u32, mask: u32) {
+        // A uniform result is that of the whole warp.
+        let active = mask;
+        let mask = if inst.writes_uniform() { u32::MAX } else { mask };
         match inst.op {
+            Op::R2ur {} => return self.spread_first(evaluator, inst, active),
             Op::Sel {} => return self.select(evaluator, inst, pc, mask),
             Op::Imnmx { sign, max } => {
                 let (Some(a), Some(b)) =
@@ -334,7 +362,7 @@ impl Lanes {
                 };
                 let lanes =
                     (0..32).filter(|lane| less(*lane) != max.0).fold(0u32, |all, lane| all | 1 << lane);
-                self.choose(evaluator, inst.dst, mask, lanes, [Word::Low(a), Word::Low(b)]);
+                self.choose(evaluator, inst, mask, lanes, [Word::Low(a), Word::Low(b)]);
                 return;
             }
             Op::Iabs {} => {
@@ -344,14 +372,14 @@ impl Lanes {
                 let values = self.place.expand(&a);
                 let lanes =
                     (0..32).filter(|lane| values[*lane] as i32 >= 0).fold(0u32, |all, lane| all | 1 << lane);
-                self.choose(evaluator, inst.dst, mask, lanes, [Word::Low(a), Word::Low(a.negated())]);
+                self.choose(evaluator, inst, mask, lanes, [Word::Low(a), Word::Low(a.negated())]);
                 return;
             }
             _ => {}
         }
         match self.linear(evaluator, inst, mask) {
             Some((first, second)) => {
-                for (word, reg) in [Some(first), second].into_iter().flatten().zip(inst.dst_regs()) {
+                for (word, reg) in [Some(first), second].into_iter().flatten().zip(self.of_results(inst)) {
                     if matches!(&word, Word::Low(tuple) | Word::High(tuple) if tuple.is_modulus()) {
                         evaluator.moduli += 1;
                     }
@@ -363,13 +391,31 @@ impl Lanes {
     }
 
     /// One of two words in each lane.
-    fn choose(&mut self, evaluator: &mut Evaluator, reg: Reg, mask: u32, first: u32, words: [Word; 2]) {
+    fn choose(&mut self, evaluator: &mut Evaluator, inst: &Inst, mask: u32, first: u32, words: [Word; 2]) {
         let [one, other] = words;
+        let Some(reg) = self.of_results(inst).next() else { return };
         if mask & first != 0 {
             self.write(reg, mask & first, one, evaluator);
         }
         if mask & !first != 0 {
             self.write(reg, mask & !first, other, evaluator);
+        }
+    }
+
+    /// The first active lane's value, in all lanes.
+    fn spread_first(&mut self, evaluator: &mut Evaluator, inst: &Inst, active: u32) {
+        let lane = active.trailing_zeros() & 31;
+        let word = match self.of_source(inst, 0).map(|reg| self.piece(reg, 1 << lane).cloned()) {
+            Some(Some(word)) if word.is_of_block() => word,
+            Some(Some(word)) => {
+                evaluator.expanded += 1;
+                Word::Lanes(Box::new(Row::splat(word.expand(&self.place).0[lane as usize])))
+            }
+            Some(None) => return,
+            None => Word::Low(Tuple::constant(evaluator.constant(inst, 0).unwrap_or(0))),
+        };
+        for reg in self.of_results(inst) {
+            self.write(reg, u32::MAX, word.clone(), evaluator);
         }
     }
 
@@ -384,7 +430,7 @@ impl Lanes {
             }
         };
         match (word(0), word(1)) {
-            (Some(one), Some(other)) => self.choose(evaluator, inst.dst, mask, first, [one, other]),
+            (Some(one), Some(other)) => self.choose(evaluator, inst, mask, first, [one, other]),
             _ => self.generic(evaluator, inst, pc, mask),
         }
     }
@@ -397,6 +443,15 @@ impl Lanes {
         let signed = |i: usize| self.signed(evaluator, inst, i, mask);
         match inst.op {
             Op::Mov {} => one(self.held(evaluator, inst, 0, mask)?),
+            Op::MovPair {} => match evaluator.constant(inst, 0) {
+                Some(pair) => {
+                    Some((Word::Low(Tuple::constant(pair)), Some(Word::high(Tuple::constant(pair)))))
+                }
+                None => {
+                    let first = self.of_source(inst, 0)?;
+                    Some((self.piece(first, mask)?.clone(), Some(self.piece(first + 1, mask)?.clone())))
+                }
+            },
             Op::S2r { sr } => low(Tuple::axis(axis(sr)?)),
             Op::Iadd3 { x } if !x.0 => {
                 let sum = signed(0)?.plus(signed(1)?)?.plus(signed(2)?)?;
@@ -412,6 +467,55 @@ impl Lanes {
                     sum = sum.plus(if inst.src[i].neg { pair.negated() } else { pair })?;
                 }
                 one(Word::high(sum))
+            }
+            Op::Iadd3Carries { x } if !x.0 && is_half_of_sum(inst) => {
+                let terms = [word(0)?, word(1)?, word(2)?];
+                // Of three terms there may be two carries.
+                let absent = |i: usize| terms[i].as_constant() == Some(0) && !inst.src[i].neg;
+                (0..3).any(absent).then_some(())?;
+                let sum = signed(0)?.plus(signed(1)?)?.plus(signed(2)?)?;
+                self.note_carry(inst, mask, Carry { terms, negated: inst.src.map(|src| src.neg) });
+                low(sum)
+            }
+            Op::Iadd3Carries { x } if x.0 && inst.pdst == [Pred::PT; 2] && known_carry(inst).is_some() => {
+                // The complement of a word is its negative less one.
+                let term = |i: usize| {
+                    let less = u64::from(inst.src[i].neg).wrapping_neg();
+                    signed(i)?.plus(Tuple::constant(less))
+                };
+                low(term(0)?.plus(term(1)?)?.plus(term(2)?)?.plus(Tuple::constant(known_carry(inst)?))?)
+            }
+            Op::Iadd3Carries { .. } if is_half_of_sum(inst) => {
+                let carry = self.carry(inst.psrc[0], mask)?;
+                let mut terms = Vec::with_capacity(3);
+                for i in 0..3 {
+                    terms.push((self.held(evaluator, inst, i, mask)?, inst.src[i].neg));
+                }
+                one(Word::high(high_of_sum(&carry, &terms, &evaluator.extents)?))
+            }
+            Op::ImadX {} => {
+                // A product with zero or one.
+                let carry = self.carry(inst.psrc[0], mask)?;
+                let mut terms = vec![(self.held(evaluator, inst, 2, mask)?, inst.src[2].neg)];
+                let factors =
+                    [0, 1].map(|i| self.scalar(evaluator, inst, i, mask).filter(|_| !inst.src[i].neg));
+                match factors {
+                    [Some(0), _] | [_, Some(0)] => {}
+                    [Some(1), _] if !inst.src[1].neg => {
+                        terms.push((self.held(evaluator, inst, 1, mask)?, false));
+                    }
+                    [_, Some(1)] if !inst.src[0].neg => {
+                        terms.push((self.held(evaluator, inst, 0, mask)?, false));
+                    }
+                    _ => return None,
+                }
+                one(Word::high(high_of_sum(&carry, &terms, &evaluator.extents)?))
+            }
+            Op::Imad {} if word(2).is_none() && !inst.src[2].neg => {
+                // A move of an upper word.
+                let is_zero = |i: usize| self.scalar(evaluator, inst, i, mask) == Some(0);
+                (is_zero(0) || is_zero(1)).then_some(())?;
+                one(self.held(evaluator, inst, 2, mask)?)
             }
             Op::Imad {} => low(product(signed(0)?, signed(1)?)?.plus(signed(2)?)?),
             Op::ImadWide { sign } => {
@@ -435,6 +539,18 @@ impl Lanes {
                 let shifted = self.held(evaluator, inst, 2, mask)?.join(word(0)?, &evaluator.extents)?;
                 let added = self.held(evaluator, inst, 1, mask)?.join(of[1], &evaluator.extents)?;
                 one(Word::high(shifted.times(1 << (shift.0 & 31)).plus(added)?))
+            }
+            Op::LeaHiSx32 { shift, x } if x.0 && !inst.src.iter().any(|src| src.neg) => {
+                let carry = self.carry(inst.psrc[0], mask)?;
+                let extended = word(0)?.widened(true, &evaluator.extents)?;
+                let added = self.held(evaluator, inst, 1, mask)?;
+                let sum = |term: Tuple| {
+                    let terms = [(Word::high(term), false), (added.clone(), false)];
+                    high_of_sum(&carry, &terms, &evaluator.extents)
+                };
+                // Shifted by one bit, the upper word is that of the extended word itself, which code uses.
+                let own = || if shift.0 == 1 { sum(extended) } else { None };
+                one(Word::high(sum(extended.times(1 << (shift.0 & 31))).or_else(own)?))
             }
             Op::ShfL { wide, wrap, high } if !wrap.0 => {
                 let count = word(1)?.as_constant()? as u32;
@@ -461,41 +577,55 @@ impl Lanes {
         }
     }
 
+    /// The scalar that an operand of one word is, not yet negated.
+    fn scalar(&self, evaluator: &Evaluator, inst: &Inst, i: usize, mask: u32) -> Option<u32> {
+        self.word(evaluator, inst, i, mask)?.as_constant().map(|value| value as u32)
+    }
+
     fn note_carry(&mut self, inst: &Inst, mask: u32, carry: Carry) {
-        let Some(pred) = inst.dst_preds().next() else { return };
-        let carries = &mut self.carries[usize::from(pred.0 & 7)];
+        let Some(pred) = inst.all_dst_preds().next() else { return };
+        let carries = &mut self.carries[usize::from(pred.0 & 15)];
         forget(carries, mask);
         carries.push((mask, carry));
     }
 
     fn carry(&self, source: PredSrc, mask: u32) -> Option<Carry> {
-        let held = self.carries[usize::from(source.pred.0 & 7)].iter().find(|(lanes, _)| mask & !lanes == 0);
+        let held = self.carries[usize::from(source.pred.0 & 15)].iter().find(|(lanes, _)| mask & !lanes == 0);
         held.filter(|_| !source.not).map(|(_, carry)| *carry)
     }
 
     /// Any other instruction: of scalars a single lane's result, otherwise its values lane by lane.
     fn generic(&mut self, evaluator: &mut Evaluator, inst: &Inst, pc: u32, mask: u32) {
         let mut scalar = !matches!(inst.op, Op::S2r { .. });
-        for reg in inst.src_regs() {
+        // Uniform registers have rows of their own behind those of the lanes.
+        let own_rows = evaluator.code.uniform_rows().start;
+        let first_uniform = self.first_uniform;
+        let row_of = |reg: usize| {
+            let row = if reg < first_uniform { reg } else { reg - first_uniform + own_rows };
+            row as u16
+        };
+        for reg in self.of_sources(inst) {
             let word = self.piece(reg, mask);
             scalar &= word.is_some_and(|word| word.as_constant().is_some());
             let row = word.map_or(Row::ZERO, |word| word.expand(&self.place));
-            evaluator.scratch.write_row(u16::from(reg.0), &row, u32::MAX);
+            evaluator.scratch.write_row(row_of(reg), &row, u32::MAX);
         }
-        for pred in inst.src_preds() {
-            evaluator.scratch.write_pred(pred.0, self.materialized(pred.0), u32::MAX);
+        for pred in inst.all_src_preds() {
+            let bits = self.materialized(pred.0);
+            scalar &= bits & mask == 0 || bits & mask == mask;
+            evaluator.scratch.write_pred(pred.0, bits, u32::MAX);
         }
         let code = Arc::clone(&evaluator.code);
         execute(&code, code.inst(Pc(pc)), &mut evaluator.scratch, mask);
-        for pred in inst.dst_preds() {
+        for pred in inst.all_dst_preds() {
             let bits = evaluator.scratch.pred(pred.0) & mask;
-            let held = &mut self.preds[usize::from(pred.0 & 7)];
+            let held = &mut self.preds[usize::from(pred.0 & 15)];
             *held = *held & !mask | bits;
-            forget(&mut self.carries[usize::from(pred.0 & 7)], mask);
+            forget(&mut self.carries[usize::from(pred.0 & 15)], mask);
         }
         let lane = mask.trailing_zeros() as usize & 31;
-        for reg in inst.dst_regs() {
-            let row = *evaluator.scratch.row(u16::from(reg.0));
+        for reg in self.of_results(inst) {
+            let row = *evaluator.scratch.row(row_of(reg));
             let word = if scalar {
                 Word::Low(Tuple::constant(u64::from(row.0[lane])))
             } else {
@@ -508,8 +638,8 @@ impl Lanes {
 
     /// A predicate's bits, carries worked out.
     fn materialized(&self, pred: u8) -> u32 {
-        let mut bits = self.preds[usize::from(pred & 7)];
-        for (lanes, of) in &self.carries[usize::from(pred & 7)] {
+        let mut bits = self.preds[usize::from(pred & 15)];
+        for (lanes, of) in &self.carries[usize::from(pred & 15)] {
             let rows = of.terms.map(|tuple| self.place.expand(&tuple));
             let carry = |lane: usize| of.bit([rows[0][lane], rows[1][lane], rows[2][lane]]);
             let carries = (0..32).fold(0u32, |all, lane| all | carry(lane) << lane);

@@ -13,9 +13,12 @@ mod decouple;
 mod expansion;
 mod lanes;
 mod stream;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod tuple;
+#[cfg(test)]
+mod uniform_tests;
 
 use super::{
     Answered, Claim, Cx, FetchVerdict, InstView, IssueVerdict, Issuing, Launch, MicroId, OperandRead,
@@ -28,8 +31,8 @@ use declare::{Counts, Lost, Params, Stall};
 use decouple::{Role, Wanted, decouple};
 use expansion::{Expansion, Record, STORAGE};
 use lanes::Evaluator;
-use stream::{AffineWarp, Passed};
-use trace_format::isa::{Inst, Kind};
+use stream::{AffineWarp, Passed, members};
+use trace_format::isa::{Inst, Kind, Pred};
 use trace_format::semantics::{Code, Geometry};
 use tuple::Extents;
 use warplab_technique::declare::Cause;
@@ -51,6 +54,7 @@ const INFO: TechniqueInfo = TechniqueInfo::new(
     Claim::ResultDestination,
     Claim::WaitingWarps,
 ])
+.with_uniform_registers()
 .with_params(Params::declared)
 .with_counters(Counts::DECLARED)
 .with_stalls(Stall::DECLARED)
@@ -74,15 +78,26 @@ pub(crate) struct Dac {
     counts: Counts,
     roles: Vec<Role>,
     geometry: Geometry,
-    registers: usize,
+    /// Registers of lanes, and uniform ones.
+    registers: (usize, usize),
+    /// Predicates that each instruction waits for, one bit each.
+    reads: Vec<u16>,
     affine: AffineWarp,
     units: Expansion,
     flights: Vec<Flight>,
     /// Predicates that each warp has passed, and the number of the latest one of each predicate register.
-    passed: Vec<(u64, [u64; 8])>,
+    passed: Vec<(u64, [u64; Pred::ALL])>,
     /// Barriers that each warp has reached; none for warps that have ended.
     barriers: Vec<Option<(usize, u32)>>,
     lanes_op: Option<MicroId>,
+}
+
+/// Predicates that an instruction reads, one bit each; one that it writes as well waits for nothing but its guard.
+fn predicates_read(inst: &Inst) -> u16 {
+    let bits = |set: u16, pred: Pred| set | 1 << (pred.0 & 15);
+    let written = inst.all_dst_preds().fold(0, bits);
+    let guard = if inst.guard.pred.is_true() { 0 } else { bits(0, inst.guard.pred) };
+    inst.all_src_preds().fold(0, bits) & !written | guard
 }
 
 /// Whether an instruction is a load from global or local memory.
@@ -99,7 +114,8 @@ impl Dac {
             counts: Counts::default(),
             roles: Vec::new(),
             geometry: Geometry { grid: [1; 3], block: [1; 3] },
-            registers: 0,
+            registers: (0, 0),
+            reads: Vec::new(),
             affine: AffineWarp::default(),
             units: Expansion::new(&params),
             flights: Vec::new(),
@@ -208,7 +224,9 @@ impl Technique for Dac {
         };
         self.roles = decouple(&program.kernel, wanted);
         self.geometry = Geometry { grid: launch.grid, block: launch.block };
-        self.registers = program.registers_per_thread as usize;
+        let uniforms = usize::from(program.kernel.uniform_registers);
+        self.registers = (program.registers_per_thread as usize, uniforms);
+        self.reads = program.insts.iter().map(|timed| predicates_read(&timed.inst)).collect();
         let per_sm = launch.occupancy(plan)?.blocks;
         self.units.prepare(
             &self.params,
@@ -227,7 +245,7 @@ impl Technique for Dac {
         let latency = launch.config.latency["int_add"].latency_cycles;
         self.lanes_op = Some(plan.micro_op(super::MicroOp::in_unit("compare-lanes", 0, "int", latency)));
         self.flights.clear();
-        self.passed = vec![(0, [0; 8]); slots];
+        self.passed = vec![(0, [0; Pred::ALL]); slots];
         self.barriers = vec![None; slots];
         let count = |which: fn(&Role) -> bool| self.roles.iter().filter(|role| which(role)).count() as u64;
         self.counts.stream_instructions = count(|role| role.in_stream);
@@ -258,7 +276,7 @@ impl Technique for Dac {
         let lanes = lanes::Lanes::new(place, self.registers, warp.threads);
         self.affine.place(cx.cycle, warp.slot, warp.block_slot, lanes);
         self.units.begin_warp(warp.block_slot, warp.slot);
-        self.passed[warp.slot] = (0, [0; 8]);
+        self.passed[warp.slot] = (0, [0; Pred::ALL]);
         self.barriers[warp.slot] = Some((warp.block_slot, 0));
     }
 
@@ -268,11 +286,11 @@ impl Technique for Dac {
 
     fn issue(&self, _now: u64, warp: &WarpView<'_>, what: &Issuing<'_>) -> IssueVerdict {
         let Issuing::Program(inst) = what else { return IssueVerdict::Issue };
-        let read = inst.inst.pred_hazards & !inst.inst.pred_writes | inst.inst.guard;
+        let read = self.reads[inst.pc as usize];
         if read != 0 {
             let delivered = self.units.delivered(warp.slot);
             let numbers = &self.passed[warp.slot].1;
-            if (0..7).any(|pred| read >> pred & 1 != 0 && numbers[pred] > delivered) {
+            if members(read).any(|pred| numbers[pred] > delivered) {
                 return IssueVerdict::Stall(Stall::Predicate.index());
             }
         }
@@ -344,6 +362,11 @@ impl Technique for Dac {
                 }
                 flight.record = Some(record);
             }
+            if let Some(passed) = passed.filter(|_| role.address && exec != 0 && !original.base.is_zero()) {
+                for (word, reg) in original.base_uniforms().enumerate() {
+                    cx.compare_uniform(warp, inst.pc, reg.0, (passed.event.base >> (32 * word)) as u32)?;
+                }
+            }
             let mut read = None;
             for operand in operands.iter_mut() {
                 let Some(span) = address.filter(|span| span.contains(trace_format::isa::Reg(operand.reg)))
@@ -371,7 +394,7 @@ impl Technique for Dac {
         } else if let Some(passed) = passed {
             flight.expects = true;
             for (held, row) in
-                flight.expected.iter_mut().zip(passed.rows).take(inst.inst.destinations().len())
+                flight.expected.iter_mut().zip(passed.rows).take(usize::from(passed.event.rows))
             {
                 *held = *row;
             }
@@ -394,7 +417,12 @@ impl Technique for Dac {
         for (result, row) in results.iter().zip(rows) {
             cx.supply_result(warp, inst, result, row)?;
         }
-        for (pred, bits) in inst.inst.inst.dst_preds().zip(event.preds) {
+        if inst.inst.uniform_writes != 0 && inst.exec != 0 {
+            for (reg, row) in inst.inst.inst.dst_uniforms().zip(rows) {
+                cx.compare_uniform(warp, inst.pc, reg.0, row.0[0])?;
+            }
+        }
+        for (pred, bits) in inst.inst.inst.all_dst_preds().zip(event.preds) {
             cx.compare_predicate(warp, inst.pc, pred.0, inst.exec, bits)?;
         }
         if self.roles[inst.pc as usize].dequeued {
@@ -402,8 +430,8 @@ impl Technique for Dac {
             self.units.dequeue_predicate(cx.cycle, warp.slot);
             let (count, numbers) = &mut self.passed[warp.slot];
             *count += 1;
-            for pred in inst.inst.inst.dst_preds() {
-                numbers[usize::from(pred.0 & 7)] = *count;
+            for pred in inst.inst.inst.all_dst_preds() {
+                numbers[usize::from(pred.0 & 15)] = *count;
             }
         }
         Ok(())
@@ -428,6 +456,11 @@ impl Technique for Dac {
         if std::mem::take(&mut flight.expects) {
             for (write, row) in writes.iter().zip(&flight.expected) {
                 cx.compare_result(warp, inst, write, row)?;
+            }
+            if inst.inst.uniform_writes != 0 && inst.exec != 0 {
+                for (reg, row) in inst.inst.inst.dst_uniforms().zip(&flight.expected) {
+                    cx.compare_uniform(warp, inst.pc, reg.0, row.0[0])?;
+                }
             }
         }
         Ok(())

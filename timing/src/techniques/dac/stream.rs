@@ -14,7 +14,7 @@ use crate::source::Row;
 use crate::techniques::{Cx, MicroId, MicroOp, Plan};
 use std::collections::VecDeque;
 use trace_format::isa::space::Space;
-use trace_format::isa::{Address, Kind, MemOrder, Unit};
+use trace_format::isa::{Address, Kind, MemOrder, Pred, RegSpan, Unit};
 
 /// Words of a tuple, each of which a lane of the affine warp computes: a base and an offset for each dimension.
 const TUPLE_WORDS: u32 = 4;
@@ -37,7 +37,7 @@ struct Warp {
     barriers: u32,
     /// Predicates computed so far, and the number of the latest one of each predicate register.
     predicates: u64,
-    numbers: [u64; 8],
+    numbers: [u64; Pred::ALL],
 }
 
 /// An instruction of the affine stream that a warp passes, with its results or the words of its address.
@@ -61,18 +61,23 @@ struct Next {
 #[derive(Clone, Debug)]
 struct Step {
     computes: Option<MicroId>,
-    /// Registers that it reads and writes in the affine warp.
-    reads: Vec<u8>,
-    writes: Vec<u8>,
+    /// Registers that it reads and writes in the affine warp; uniform ones begin at `UNIFORM`.
+    reads: Vec<u16>,
+    writes: Vec<u16>,
     /// Predicates that it waits for, one bit each.
-    waits_for: u8,
-    /// Bytes of an access, its offset and scale, whether the address has two words, and whether it is loaded early.
+    waits_for: u16,
+    /// Bytes of an access, its offset and scale, whether the register of its address is a pair and whether the sum has 64
+    /// bits, and whether it is loaded early.
     bytes: u64,
     offset: i64,
     scale: u32,
+    pair: bool,
     wide: bool,
     early: bool,
 }
+
+/// The first uniform register among the registers of the affine warp. Those are in no bank.
+const UNIFORM: u16 = 256;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -132,32 +137,37 @@ impl AffineWarp {
             });
             let is_memory = matches!(timed.path, Path::Memory(_));
             let memory = inst.info().memory;
-            let reads: Vec<u8> = if is_memory {
-                inst.src_span(0)
-                    .into_iter()
-                    .flat_map(|span| span.iter().map(|reg| reg.0).collect::<Vec<_>>())
-                    .collect()
+            let uniform = |reg: trace_format::isa::UniformReg| UNIFORM + u16::from(reg.0);
+            let reads: Vec<u16> = if is_memory {
+                let address =
+                    inst.src_span(0).into_iter().flat_map(RegSpan::iter).map(|reg| u16::from(reg.0));
+                address.chain(inst.base_uniforms().map(uniform)).collect()
             } else {
-                timed.sources().to_vec()
+                let own = timed.sources().iter().map(|reg| u16::from(*reg));
+                own.chain(inst.src_uniforms().map(uniform)).collect()
             };
+            let written = timed.destinations().iter().map(|reg| u16::from(*reg));
+            let written = written.chain(inst.dst_uniforms().map(uniform));
             let global = matches!(inst.kind(), Kind::Load(Space::Global | Space::Generic));
             let weak = memory.is_some_and(|memory| memory.order == MemOrder::Weak);
-            let (scale, wide) = match memory.map(|memory| memory.address) {
-                Some(Address::Wide) => (0, true),
-                Some(Address::Narrow(scale)) => (scale.shift(), false),
-                _ => (0, false),
+            let (scale, pair, wide) = match memory.map(|memory| memory.address) {
+                Some(Address::Wide) => (0, true, true),
+                Some(Address::Offset) => (0, false, true),
+                Some(Address::Narrow(scale)) => (scale.shift(), false, false),
+                _ => (0, false, false),
             };
             let combines = role.predicate && inst.is_unguarded();
-            let asked = inst.src_preds().fold(0u8, |all, pred| all | 1 << (pred.0 & 7));
+            let asked = inst.all_src_preds().fold(0u16, |all, pred| all | 1 << (pred.0 & 15));
             steps.push(Some(Step {
                 computes,
                 reads,
-                writes: if is_memory { Vec::new() } else { timed.destinations().to_vec() },
+                writes: if is_memory { Vec::new() } else { written.collect() },
                 // The predicate unit combines predicates; a branch on other data waits for the warps instead.
                 waits_for: if combines || role.data_dependent { 0 } else { asked },
                 bytes: memory.map_or(0, |memory| u64::from(memory.bytes())),
                 offset: i64::from(inst.offset),
                 scale,
+                pair,
                 wide,
                 early: early && global && weak && role.address,
             }));
@@ -169,7 +179,7 @@ impl AffineWarp {
             warps: (0..slots).map(|_| None).collect(),
             wait_cycles,
             banks,
-            ready: vec![0; 256],
+            ready: vec![0; usize::from(UNIFORM) + 64],
             ..AffineWarp::default()
         }
     }
@@ -226,7 +236,7 @@ impl AffineWarp {
             at_barrier: false,
             barriers: 0,
             predicates: 0,
-            numbers: [0; 8],
+            numbers: [0; Pred::ALL],
         });
         self.waiting |= 1 << slot;
         self.placed_at = now;
@@ -343,7 +353,7 @@ impl AffineWarp {
                     return warp.warp_at <= warp.affine_at;
                 }
                 let expanded = units.expanded(slot);
-                (0..7).any(|pred| step.waits_for >> pred & 1 != 0 && warp.numbers[pred] > expanded)
+                members(step.waits_for).any(|pred| warp.numbers[pred] > expanded)
             });
         }
         false
@@ -379,11 +389,13 @@ impl AffineWarp {
         let enqueues = role.address || role.barrier || next.enqueues;
         self.enqueued += u64::from(enqueues);
         if let Some(step) = &self.steps[next.pc as usize] {
-            for reg in step.reads.iter().filter(|_| !next.enqueues) {
+            for reg in step.reads.iter().filter(|reg| !next.enqueues && **reg < UNIFORM) {
                 cx.read_bank((u32::from(*reg) % self.banks) as u8);
             }
             for reg in &step.writes {
-                cx.write_bank((u32::from(*reg) % self.banks) as u8);
+                if *reg < UNIFORM {
+                    cx.write_bank((u32::from(*reg) % self.banks) as u8);
+                }
                 self.ready[usize::from(*reg)] = done_at;
             }
         }
@@ -424,9 +436,10 @@ impl AffineWarp {
         for slot in slots(next.warps).filter(in_effect) {
             let Some((warp, event)) = self.current(slot) else { continue };
             let [low, high] = warp.rows_of(event);
+            let start = event.base.wrapping_add(step.offset as u64);
             let addresses: [u64; 32] = std::array::from_fn(|lane| {
-                let high = if step.wide { u64::from(high.0[lane]) << 32 } else { 0 };
-                let address = (u64::from(low.0[lane]) << step.scale | high).wrapping_add(step.offset as u64);
+                let high = if step.pair { u64::from(high.0[lane]) << 32 } else { 0 };
+                let address = (u64::from(low.0[lane]) << step.scale | high).wrapping_add(start);
                 if step.wide { address } else { address & 0xFFFF_FFFF }
             });
             let lane = event.exec.trailing_zeros() as usize & 31;
@@ -477,7 +490,7 @@ impl AffineWarp {
         for slot in slots(next.warps) {
             let Some(warp) = self.warps[slot].as_mut() else { continue };
             warp.predicates += 1;
-            for pred in (0..7).filter(|pred| written >> pred & 1 != 0) {
+            for pred in members(written) {
                 warp.numbers[pred] = warp.predicates;
             }
         }
@@ -524,6 +537,11 @@ impl Warp {
         let row = |at: usize| if at < usize::from(event.rows) { self.rows.get(first + at) } else { None };
         [0, 1].map(|at| row(at).unwrap_or(&Row::ZERO))
     }
+}
+
+/// The predicates of a set, ascending.
+pub(super) fn members(set: u16) -> impl Iterator<Item = usize> {
+    slots(u64::from(set))
 }
 
 /// The members of a set, ascending.

@@ -16,11 +16,11 @@ fn machine(set: &[&str]) -> GpuConfig {
     crate::testing::config("gtx480", &small(set))
 }
 
-fn run(hand: &Hand, set: &[&str]) -> Stats {
+pub(super) fn run(hand: &Hand, set: &[&str]) -> Stats {
     hand.run("gtx480", &small(set), &["dac"])
 }
 
-fn count(stats: &Stats, name: &str) -> u64 {
+pub(super) fn count(stats: &Stats, name: &str) -> u64 {
     stats.of_techniques(name)
 }
 
@@ -33,7 +33,7 @@ fn stalls(stats: &Stats, cause: Stall) -> u64 {
 }
 
 /// Every result and address is supplied or lost.
-fn closes(stats: &Stats) {
+pub(super) fn closes(stats: &Stats) {
     let ledger = &stats.techniques[0].ledger;
     assert_eq!(ledger.supplied + ledger.all_lost(), ledger.opportunities);
 }
@@ -149,7 +149,7 @@ fn results_do_not_depend_on_threads() {
 
 /// When a fault happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moment {
+pub(super) enum Moment {
     Start,
     Collect(u32),
 }
@@ -241,15 +241,20 @@ impl Technique for Broken {
     }
 }
 
-fn with(at: Moment, break_it: fn(&mut Dac, usize)) -> Result<(), ReplayError> {
+fn with(hand: &Hand, at: Moment, break_it: fn(&mut Dac, usize)) -> Result<(), ReplayError> {
     let dac = Dac::new(&toml::Table::new()).expect("valid");
     let broken = Broken { dac, at, break_it };
-    kernel(3).run_techniques(&machine(&[]), vec![Box::new(broken)]).map(drop)
+    hand.run_techniques(&machine(&[]), vec![Box::new(broken)]).map(drop)
+}
+
+/// Runs a kernel with a fault, which ends the run.
+pub(super) fn caught_in(hand: &Hand, at: Moment, break_it: fn(&mut Dac, usize)) {
+    let why = with(hand, at, break_it).expect_err("the fault is caught").to_string();
+    assert!(why.contains("technique dac") && why.contains("the technique's model is wrong"), "{why}");
 }
 
 fn caught(at: Moment, break_it: fn(&mut Dac, usize)) {
-    let why = with(at, break_it).expect_err("the fault is caught").to_string();
-    assert!(why.contains("technique dac") && why.contains("the technique's model is wrong"), "{why}");
+    caught_in(&kernel(3), at, break_it);
 }
 
 const GEOMETRY: Geometry = Geometry { grid: [3, 1, 1], block: [64, 1, 1] };
@@ -258,7 +263,7 @@ use Moment::{Collect, Start};
 
 #[test]
 fn without_a_fault_every_value_agrees() {
-    with(Collect(u32::MAX), |_, _| {}).expect("agrees");
+    with(&kernel(3), Collect(u32::MAX), |_, _| {}).expect("agrees");
 }
 
 #[test]

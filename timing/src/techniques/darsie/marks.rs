@@ -7,9 +7,12 @@
 //! have gone different ways, or around a loop a different number of times, do not have the same there. In between the
 //! hardware sees to it that only warps on one path share. The paper's kernels have no functions: here instructions of
 //! functions that are not inlined stay unmarked, and what a function may write is a vector behind its calls.
+//!
+//! Machine code of NVIDIA has registers and predicates of the whole warp, which the paper's does not. A value in them has a
+//! mark like any other, so that what is computed from it may be redundant.
 
-use crate::analysis::reaching::Callees;
-use crate::program::{Program, RegSet};
+use crate::analysis::reaching::{Callees, VARS, Var, may_keep, read, written};
+use crate::program::Program;
 use trace_format::isa::space::Space;
 use trace_format::isa::{BlockId, Flow, Inst, Kind, Lanes, MemOrder, Op, SpecialReg};
 
@@ -26,19 +29,18 @@ pub(super) enum Mark {
     Vector,
 }
 
-/// What is known of registers and predicates at a place.
+/// What is known of registers and predicates at a place, by the number of a [`Var`].
 #[derive(Clone, PartialEq, Eq)]
-struct Known {
-    registers: Vec<Mark>,
-    predicates: [Mark; 8],
-}
+struct Known([Mark; VARS]);
 
 impl Known {
+    fn of(&self, var: Var) -> Mark {
+        self.0[var.index()]
+    }
+
     fn meet(&mut self, other: &Known) -> bool {
-        let mine = self.registers.iter_mut().chain(&mut self.predicates);
-        let theirs = other.registers.iter().chain(&other.predicates);
         let mut changed = false;
-        for (mine, theirs) in mine.zip(theirs) {
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             changed |= *theirs > *mine;
             *mine = (*mine).max(*theirs);
         }
@@ -46,16 +48,10 @@ impl Known {
     }
 
     /// Makes marks no stronger than another one.
-    fn weaken(&mut self, written: &Written, mark: Mark) {
-        for (reg, known) in self.registers.iter_mut().enumerate() {
-            if written.registers.contains(reg as u8) {
-                *known = (*known).max(mark);
-            }
-        }
-        for (pred, known) in self.predicates.iter_mut().enumerate() {
-            if written.predicates >> pred & 1 != 0 {
-                *known = (*known).max(mark);
-            }
+    fn weaken(&mut self, written: &[Var], mark: Mark) {
+        for var in written {
+            let known = &mut self.0[var.index()];
+            *known = (*known).max(mark);
         }
     }
 }
@@ -65,7 +61,7 @@ impl Known {
 pub(super) struct Marks {
     /// Of its results: the weakest of its operands, guard included.
     pub results: Mark,
-    /// Of its guard.
+    /// Of its guard; of a branch, of all that decides where lanes go.
     pub guard: Mark,
 }
 
@@ -74,26 +70,7 @@ struct Meeting {
     /// The branch.
     branch: u32,
     at: BlockId,
-    written: Written,
-}
-
-/// Registers and predicates.
-#[derive(Clone, Copy, Default)]
-struct Written {
-    registers: RegSet,
-    predicates: u8,
-}
-
-/// What the functions of a kernel may write.
-fn written_by(functions: &Callees) -> Written {
-    let mut written = Written::default();
-    for var in &functions.writes {
-        match var.as_reg() {
-            Some(reg) => written.registers.insert(reg),
-            None => written.predicates |= 1 << (var.index() & 7),
-        }
-    }
-    written
+    written: Vec<Var>,
 }
 
 /// The marks of a kernel's instructions.
@@ -101,9 +78,9 @@ pub(super) fn marks(program: &Program) -> Vec<Marks> {
     let kernel = &program.kernel;
     let flow = kernel.flow();
     let functions = Callees::of(kernel, &flow);
-    let by_functions = written_by(&functions);
-    let meetings: Vec<Meeting> =
-        (0..flow.blocks().len() as u32).filter_map(|id| meeting(program, &flow, &by_functions, id)).collect();
+    let meetings: Vec<Meeting> = (0..flow.blocks().len() as u32)
+        .filter_map(|id| meeting(program, &flow, &functions.writes, id))
+        .collect();
     // The mark of each meeting's branch. Marks only become weaker, so that this ends.
     let mut branches = vec![Mark::Definite; meetings.len()];
     loop {
@@ -117,7 +94,7 @@ pub(super) fn marks(program: &Program) -> Vec<Marks> {
 }
 
 /// The meeting of the sides of the conditional branch that ends a block.
-fn meeting(program: &Program, flow: &Flow, by_functions: &Written, block: u32) -> Option<Meeting> {
+fn meeting(program: &Program, flow: &Flow, by_functions: &[Var], block: u32) -> Option<Meeting> {
     let block = BlockId(block);
     let branch = flow.block(block).end.0 - 1;
     let inst = &program.kernel.insts[branch as usize];
@@ -125,19 +102,19 @@ fn meeting(program: &Program, flow: &Flow, by_functions: &Written, block: u32) -
     if inst.kind() != Kind::Branch || inst.is_unguarded() {
         return None;
     }
-    let mut written = Written::default();
+    let mut all = Vec::new();
     for block in controlled_by(flow, block) {
         let range = flow.block(block);
         for inst in &program.kernel.insts[range.first.index()..range.end.index()] {
-            inst.dst_regs().for_each(|reg| written.registers.insert(reg.0));
-            inst.dst_preds().for_each(|pred| written.predicates |= 1 << (pred.0 & 7));
+            all.extend(written(inst));
             if inst.kind() == Kind::Call {
-                by_functions.registers.iter().for_each(|reg| written.registers.insert(reg));
-                written.predicates |= by_functions.predicates;
+                all.extend(by_functions);
             }
         }
     }
-    Some(Meeting { branch, at, written })
+    all.sort_unstable();
+    all.dedup();
+    Some(Meeting { branch, at, written: all })
 }
 
 /// Blocks that are executed or not, or once more or not, as the branch at the end of a block decides.
@@ -163,17 +140,8 @@ fn with_branches(
     branches: &[Mark],
 ) -> Vec<Marks> {
     let kernel = &program.kernel;
-    let by_functions = written_by(functions);
-    let vector = Known {
-        registers: vec![Mark::Vector; program.registers_per_thread as usize],
-        predicates: [Mark::Vector; 8],
-    };
-    let top = Known {
-        registers: vec![Mark::Definite; program.registers_per_thread as usize],
-        predicates: [Mark::Definite; 8],
-    };
-    let mut before: Vec<Known> =
-        functions.own.iter().map(|own| if *own { top.clone() } else { vector.clone() }).collect();
+    let first = |own: &bool| Known([if *own { Mark::Definite } else { Mark::Vector }; VARS]);
+    let mut before: Vec<Known> = functions.own.iter().map(first).collect();
     let unmarked = Marks { results: Mark::Definite, guard: Mark::Definite };
     let mut marks = vec![unmarked; kernel.insts.len()];
     let mut work: Vec<u32> = (0..flow.blocks().len() as u32).rev().collect();
@@ -190,7 +158,7 @@ fn with_branches(
                 marks[pc as usize].results = Mark::Vector;
             }
             if inst.kind() == Kind::Call {
-                known.weaken(&by_functions, Mark::Vector);
+                known.weaken(&functions.writes, Mark::Vector);
             }
         }
         for next in flow.successors(block) {
@@ -204,27 +172,23 @@ fn with_branches(
 
 /// The marks of an instruction; its results get theirs.
 fn step(inst: &Inst, known: &mut Known) -> Marks {
-    let guard = known.predicates[usize::from(inst.guard.pred.0 & 7)];
-    let sources = inst.src_regs().map(|reg| known.registers[usize::from(reg.0)]);
-    let predicates = inst.src_preds().map(|pred| known.predicates[usize::from(pred.0 & 7)]);
-    let operands = sources.chain(predicates).fold(Mark::Definite, Mark::max);
+    let guard = known.of(Var::pred(inst.guard.pred.0));
+    let operands = read(inst).map(|var| known.of(var)).fold(Mark::Definite, Mark::max);
     let mark = operands.max(own_mark(inst));
-    let guarded = !inst.is_unguarded();
-    for reg in inst.dst_regs() {
-        let old = &mut known.registers[usize::from(reg.0)];
+    let keeps = may_keep(inst);
+    for var in written(inst) {
+        let old = &mut known.0[var.index()];
         // Where the guard is false the old value stays.
-        *old = if guarded { mark.max(*old) } else { mark };
+        *old = if keeps { mark.max(*old) } else { mark };
     }
-    for pred in inst.dst_preds() {
-        let old = &mut known.predicates[usize::from(pred.0 & 7)];
-        *old = if guarded { mark.max(*old) } else { mark };
-    }
-    Marks { results: mark, guard }
+    Marks { results: mark, guard: if inst.kind() == Kind::Branch { operands } else { guard } }
 }
 
 /// The mark of an instruction whose operands are the same in every warp.
 fn own_mark(inst: &Inst) -> Mark {
     match inst.kind() {
+        // The value of a lane: the first one, in a warp that shares.
+        Kind::Pure if matches!(inst.op, Op::R2ur {}) => Mark::Definite,
         Kind::Pure if inst.info().lanes != Lanes::Own => Mark::Vector,
         Kind::Pure => match inst.op {
             Op::S2r { sr } => special_mark(sr),
@@ -338,6 +302,46 @@ mod tests {
         let marks = marks_of(&mut b);
         assert_eq!((marks[3], marks[4]), (Vector, Definite));
         assert_eq!((marks[6], marks[7]), (Vector, Vector));
+    }
+
+    fn marks_of_listing(text: &str) -> Vec<Marks> {
+        let config = crate::techniques::testing::config(&[]);
+        marks(&Program::new(&crate::analysis::listing::kernel(text), &config).expect("a kernel"))
+    }
+
+    fn results(text: &str) -> Vec<Mark> {
+        marks_of_listing(text).iter().map(|marks| marks.results).collect()
+    }
+
+    #[test]
+    fn operands_in_uniform_registers_carry_marks() {
+        // The block's index, a constant, their sum; the thread's index through the warp's register; a loaded word, likewise.
+        let marks = results(
+            "s2r.ctaid u0\nmov u1 c\niadd u2 u0 u1\niadd r1 u2 5\ns2r r2\nr2ur u3 r2\niadd r3 u2 u3\nlds r4 r1 u3\n\
+             vote r5\nr2ur u4 r5\niadd r6 r1 u4\nlds r7 r1 u4\nexit",
+        );
+        let expected =
+            [Definite, Definite, Definite, Definite, ByX, ByX, ByX, ByX, Vector, Vector, Vector, Vector];
+        assert_eq!(marks[..12], expected);
+    }
+
+    #[test]
+    fn a_uniform_predicate_guards_with_the_mark_of_what_it_compares() {
+        let marks = marks_of_listing(
+            "mov u0 c\nisetp.lt up0 u0 3\n@up0 mov u1 4\nvote r0\nr2ur u2 r0\nisetp.lt up1 u2 3\n@up1 mov u1 5\n\
+             iadd r1 u1 1\nexit",
+        );
+        assert_eq!((marks[2].guard, marks[2].results, marks[6].guard), (Definite, Definite, Vector));
+        assert_eq!(marks[7].results, Vector, "u1 may hold what the warps' own predicate decides");
+    }
+
+    #[test]
+    fn where_sides_of_a_branch_with_two_predicates_meet_the_weaker_one_counts() {
+        let text = "vote r0\nmov r3 c\nisetp.lt p1 r0 7\nisetp.lt p0 r3 7\nmov u1 1\nmov r1 1\n@p0 braif p1 9\nmov u1 2\n\
+                    mov r1 2\niadd r2 r1 u1\nexit";
+        let marks = marks_of_listing(text);
+        assert_eq!((marks[6].guard, marks[9].results), (Vector, Vector));
+        assert_eq!(results(&text.replace("@p0 braif p1 9", "@p0 bra 9"))[9], Definite);
     }
 
     #[test]

@@ -158,6 +158,7 @@ const INFO: TechniqueInfo = TechniqueInfo::new(
 .with_counters(Counts::DECLARED)
 .with_stalls(Stall::DECLARED)
 .with_losses("a result register of a warp instruction", Lost::DECLARED)
+.with_uniform_registers()
 .with_storage(&[
     StorageInfo::new("skip_table", "the skip table", "technique_storage"),
     StorageInfo::new("versions", "the tables of shared registers", "technique_storage"),
@@ -309,7 +310,11 @@ impl Darsie {
                 Path::Memory(MemoryKind::Load(space)) => Some(space),
                 _ => None,
             };
-            let has_result = inst.dst_regs().next().is_some() || inst.dst_preds().next().is_some();
+            // Uniform registers and predicates have one place for the whole warp, which is not renamed; of an instruction
+            // that writes several predicates the skip table holds two.
+            let shared = !inst.writes_uniform() && !inst.op.writes_all_predicates();
+            let has_result =
+                shared && (inst.dst_regs().next().is_some() || inst.dst_preds().next().is_some());
             let executes = timed.path == Path::Alu || load.is_some();
             // A guard that differs between lanes would leave some of a register's lanes.
             let guarded = inst.is_unguarded() || marks.guard == Mark::Definite;
@@ -553,7 +558,7 @@ fn waits_for_block(inst: &Inst) -> bool {
 
 /// Where a warp's lanes go at a branch, or how many of them end at an exit.
 fn outcome(warp: &WarpView<'_>, inst: &InstView<'_>) -> Outcome {
-    match warp.effect(inst) {
+    match warp.acting(inst) {
         _ if inst.active != warp.threads => Outcome::Diverged,
         0 => Outcome::NotTaken,
         lanes if lanes == inst.active => Outcome::Taken,

@@ -123,7 +123,7 @@ fn a_skipped_comparison_needs_its_predicate() {
     };
     let outcome = run_on(&hand, &skipping, &[]);
     assert!(
-        matches!(outcome, Err(ReplayError::Unchecked { register: 0, predicate: true, .. })),
+        matches!(outcome, Err(ReplayError::Unchecked { register: 0, of: Holder::Predicate, .. })),
         "{outcome:?}"
     );
 }

@@ -7,6 +7,7 @@ use crate::techniques::cae::Cae;
 use crate::techniques::cae::operation::Rule;
 use crate::techniques::cae::tuples::Tuple;
 use crate::techniques::testing::Bench;
+use warplab_technique::Holder;
 use warplab_technique::context::Found;
 
 /// The bench's warp holds the threads from 96 on.
@@ -150,7 +151,7 @@ fn an_expansion_to_half_of_the_lanes_is_caught() {
 #[test]
 fn a_predicate_s_wrong_value_is_caught() {
     let why = at(5, |cae| cae.warps[0].contents.write_pred(0, Some(false))).expect_err("p0 is true");
-    assert!(why.predicate && why.register == 0, "{why}");
+    assert!(why.of == Holder::Predicate && why.register == 0, "{why}");
 }
 
 #[test]

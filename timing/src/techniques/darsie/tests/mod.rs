@@ -6,7 +6,9 @@ use super::{Darsie, Lost, Stall};
 use crate::config::GpuConfig;
 use crate::stats::Stats;
 use crate::testing::{Builder, Hand, r, small};
-use trace_format::isa::{SpecialReg, Src};
+use trace_format::isa::{
+    BoolOp, Extended, ICmp, Inst, Op, Pc, Pred, PredSrc, Sign, SpecialReg, Src, UniformReg,
+};
 use warplab_technique::declare::Cause;
 
 /// A machine of one SM.
@@ -118,6 +120,45 @@ fn warps_that_leave_the_majority_copy_what_they_share_and_come_back_at_a_barrier
     let free = run(&paths(2), &["technique.darsie.cf_sync=false"]);
     assert_eq!(stalls(&free, Stall::Branch), 0);
     closes(&free);
+}
+
+/// As [`paths`], where the warp's number is in a uniform register and a uniform predicate decides, alone or together with one
+/// of lanes.
+fn uniform_paths(leavers: u32, together: bool) -> Hand {
+    let mut b = Builder::default();
+    let up = Pred::uniform(0);
+    b.special(0, SpecialReg::WarpId).mov(1, 1);
+    b.push(Inst { udst: UniformReg(0), ..Inst::new(Op::R2ur {}).srcs([r(0)]) });
+    b.push(Inst { udst: UniformReg(1), ..Inst::new(Op::Mov {}).srcs([Src::imm(7)]) });
+    let op = Op::Isetp { cmp: ICmp::Lt, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
+    let mut below = Inst::new(op).srcs([Src::uniform(UniformReg(0)), Src::imm(leavers)]);
+    below.pdst[0] = up;
+    b.below(0, 1000).push(below);
+    let mut bra = Inst::new(Op::Bra {}).guarded(PredSrc::of(up));
+    if together {
+        bra = Inst::new(Op::BraIf {}).guarded(PredSrc::of(Pred(0)));
+        bra.psrc[0] = PredSrc::of(up);
+    }
+    bra.target = Pc(b.here() + 3);
+    b.push(bra).iadd(2, r(1), Src::uniform(UniformReg(1)), Src::RZ).iadd(3, r(2), Src::imm(3), Src::RZ);
+    assert_eq!(b.here(), bra.target.0);
+    b.iadd(4, r(1), Src::imm(4), Src::RZ).bar();
+    b.mov(5, 9).iadd(6, r(5), Src::uniform(UniformReg(1)), Src::RZ);
+    Hand::new(b.exit(), 1, 160).with_block([16, 10, 1])
+}
+
+#[test]
+fn uniform_predicates_part_warps_and_uniform_registers_are_operands_of_what_is_skipped() {
+    for together in [false, true] {
+        let stats = run(&uniform_paths(2, together), &[]);
+        assert_eq!((count(&stats, "left_path"), count(&stats, "joined_path")), (2, 1));
+        closes(&stats);
+        let all = run(&uniform_paths(0, together), &[]);
+        assert_eq!((count(&all, "left_path"), lost(&all, Lost::OffPath)), (0, 0));
+        // r1 to r6; the comparison of the warp's number is each warp's own, and so are uniform registers.
+        assert_eq!(count(&all, "skipped_by_followers"), 4 * 6);
+        assert_eq!(count(&all, "marked_instructions"), 6);
+    }
 }
 
 /// In each turn of a loop warps below `leavers` leave out an instruction, and all meet at a barrier behind which they share.

@@ -8,6 +8,7 @@ use crate::techniques::uv::Uv;
 use crate::techniques::uv::contents::Held;
 use crate::techniques::uv::reuse::{Key, Words};
 use crate::techniques::uv::variants::token_and_reuse;
+use warplab_technique::Holder;
 use warplab_technique::context::Found;
 
 /// Two warps execute this; r2 is a thread index.
@@ -143,7 +144,7 @@ fn a_copy_to_half_of_the_lanes_is_caught() {
 #[test]
 fn a_predicate_s_wrong_value_is_caught() {
     let why = at(0, 5, |uv| uv.warps[0].write_pred(0, Some(false))).expect_err("p0 is true");
-    assert!(why.predicate && why.register == 0, "{why}");
+    assert!(why.of == Holder::Predicate && why.register == 0, "{why}");
     assert!(why.to_string().contains("predicate P0"), "{why}");
 }
 

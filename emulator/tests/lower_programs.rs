@@ -562,8 +562,7 @@ fn launch_bounds_limit_registers() {
 /// of the module's target: 1 024 threads share it on sm_75, 2 048 on sm_70.
 #[test]
 fn registers_are_chosen_for_the_gpu_that_is_named() {
-    use emulator::lower::{LowerOptions, ModuleLayout, lower_kernel};
-    use emulator::ptx;
+    use emulator::lower::LowerOptions;
 
     let text = |target: u32| {
         let loads: String = (0..20).map(|n| format!("ld.global.f32 %f{n}, [%rd1+{}];\n", n * 256)).collect();
@@ -574,11 +573,7 @@ fn registers_are_chosen_for_the_gpu_that_is_named() {
         )
     };
     let registers = |target: u32, gpu: Option<u32>| {
-        let module = ptx::parse(&text(target), "test.ptx").expect("PTX");
-        let layout = ModuleLayout::of(&module).expect("a layout");
-        let (kernel, _) = module.kernels().next().expect("a kernel");
-        let options = LowerOptions { gpu, check: true, ..LowerOptions::default() };
-        lower_kernel(&module, &layout, kernel, &options).expect("code").kernel.regs_per_thread
+        lower_with(&text(target), LowerOptions { gpu, ..LowerOptions::default() }).kernel.regs_per_thread
     };
     assert!(registers(75, None) > 32, "{}", registers(75, None));
     assert!(registers(75, Some(70)) <= 30, "{}", registers(75, Some(70)));

@@ -210,12 +210,10 @@ impl Builder {
             .flat_map(|i| i.dst_regs().chain(i.src_regs()).collect::<Vec<_>>())
             .map(|r| r.0)
             .max();
-        let uniforms =
-            insts.iter().flat_map(|i| i.dst_uniforms().chain(i.src_uniforms()).collect::<Vec<_>>());
         let kernel = MachineKernel {
             name: "hand".into(),
             lines: vec![SourceLine::default(); insts.len()],
-            uniform_registers: uniforms.max().map_or(0, |r| r.0 + 1),
+            uniform_registers: insts.iter().flat_map(Inst::uniforms).max().map_or(0, |reg| reg.0 + 1),
             insts,
             regs_per_thread: u16::from(highest.unwrap_or(0)) + 2,
             ..MachineKernel::default()

@@ -24,8 +24,23 @@ fn missing() -> Vec<Tool> {
         .collect()
 }
 
+/// Commands and comparisons of pages that were run, and what was shown and not printed.
+#[derive(Default)]
+struct Counted {
+    steps: usize,
+    compared: usize,
+    wrong: Vec<String>,
+}
+
+impl Counted {
+    /// All pages are run before the first error is told: who changes a model wants all of them.
+    fn all_right(&self) {
+        assert!(self.wrong.is_empty(), "{}", self.wrong.join("\n\n"));
+    }
+}
+
 /// Runs pages in a copy of the checkout, and counts commands and comparisons.
-fn run(pages: &[String], long: bool, counted: &mut (usize, usize)) {
+fn run(pages: &[String], long: bool, counted: &mut Counted) {
     let _watchdog = Watchdog::over(pages.join(", "));
     let read = |page: &String| {
         let text = fs::read_to_string(checkout::root().join(page)).unwrap_or_else(|e| panic!("{page}: {e}"));
@@ -50,38 +65,43 @@ fn run(pages: &[String], long: bool, counted: &mut (usize, usize)) {
     for (place, tool) in report.skipped {
         skipped(tool, &format!("no {} for {place}", tool.name()));
     }
-    assert!(report.wrong.is_empty(), "{}", report.wrong.join("\n\n"));
-    counted.0 += report.steps;
-    counted.1 += report.compared;
+    counted.wrong.extend(report.wrong);
+    counted.steps += report.steps;
+    counted.compared += report.compared;
 }
 
 #[test]
 fn readme_runs_in_order() {
-    let mut counted = (0, 0);
+    let mut counted = Counted::default();
     run(&["README.md".to_owned()], false, &mut counted);
-    assert!(counted.0 > 20 && counted.1 > 10, "only {counted:?} commands and comparisons");
+    counted.all_right();
+    let Counted { steps, compared, .. } = counted;
+    assert!(steps > 20 && compared > 10, "only {steps} commands and {compared} comparisons");
 }
 
 /// One after the other: their recordings and reports would take each other's time. The guides to techniques, studies and
 /// policies, whose readers build crates, are among what takes minutes.
 #[test]
 fn the_book_and_the_guides_run_in_order() {
-    let mut counted = (0, 0);
+    let mut counted = Counted::default();
     for pages in checkout::book().unwrap() {
         run(&pages, false, &mut counted);
     }
-    assert!(counted.0 > 40 && counted.1 > 20, "only {counted:?} commands and comparisons");
+    counted.all_right();
+    let Counted { steps, compared, .. } = counted;
+    assert!(steps > 40 && compared > 20, "only {steps} commands and {compared} comparisons");
 }
 
 /// All of it, with what takes minutes: `cargo test --release -p book-kit -- --ignored`.
 #[test]
 #[ignore = "takes minutes"]
 fn everything_runs_in_order() {
-    let mut counted = (0, 0);
+    let mut counted = Counted::default();
     run(&["README.md".to_owned()], true, &mut counted);
     for pages in checkout::book().unwrap() {
         run(&pages, true, &mut counted);
     }
+    counted.all_right();
 }
 
 #[test]

@@ -11,10 +11,15 @@ use trace_format::semantics::{Banks, Geometry};
 
 /// Lowers the only kernel of a PTX text, with the allocation checked.
 pub(crate) fn lower(text: &str, max_registers: u16) -> Lowered {
+    lower_with(text, LowerOptions { max_registers, ..LowerOptions::default() })
+}
+
+/// The same with other options.
+pub(crate) fn lower_with(text: &str, options: LowerOptions) -> Lowered {
     let module = ptx::parse(text, "test.ptx").unwrap_or_else(|e| panic!("{e}\n{text}"));
     let layout = ModuleLayout::of(&module).unwrap();
     let (kernel, _) = module.kernels().next().expect("a kernel");
-    let options = LowerOptions { max_registers, check: true, ..LowerOptions::default() };
+    let options = LowerOptions { check: true, ..options };
     lower_kernel(&module, &layout, kernel, &options).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 

@@ -34,12 +34,11 @@ pub(crate) fn kernel(text: &str) -> MachineKernel {
         insts.push(Inst::new(Op::Exit {}));
     }
     let highest = insts.iter().flat_map(|i| i.dst_regs().chain(i.src_regs()).collect::<Vec<_>>()).max();
-    let uniforms = insts.iter().flat_map(|i| i.dst_uniforms().chain(i.src_uniforms()).collect::<Vec<_>>());
     let mut kernel = MachineKernel {
         name: "listing".into(),
         lines: vec![SourceLine::default(); insts.len()],
         regs_per_thread: highest.map_or(1, |r| u16::from(r.0) + 1),
-        uniform_registers: uniforms.max().map_or(0, |r| r.0 + 1),
+        uniform_registers: insts.iter().flat_map(Inst::uniforms).max().map_or(0, |reg| reg.0 + 1),
         insts,
         ..MachineKernel::default()
     };

@@ -342,9 +342,10 @@ impl Fold for Reuse {
     }
 
     fn finish(mut self, setting: &Setting<'_>, (): &(), totals: &[Total], _: &mut Seen) -> Outcome {
-        for ((counts, total), inst) in self.counts.iter_mut().zip(totals).zip(&setting.insts) {
+        let insts = setting.insts.iter().zip(&setting.kernel.insts);
+        for ((counts, total), (inst, whole)) in self.counts.iter_mut().zip(totals).zip(insts) {
             counts[WARP_INSTRUCTIONS] = total.executed();
-            let [reads, writes] = inst.uniform_operands;
+            let [reads, writes] = whole.uniform_operands();
             counts[UNIFORM_READS] = total.executed() * u64::from(reads);
             counts[UNIFORM_WRITES] = total.executed() * u64::from(writes);
             let operands = inst.sources.iter().filter(|span| !span.is_empty()).count();

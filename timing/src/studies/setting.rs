@@ -62,8 +62,6 @@ pub(crate) struct Decoded {
     pub preds: u8,
     /// Registers written.
     pub writes: Span,
-    /// Number of uniform registers read, and written.
-    pub uniform_operands: [u8; 2],
     reads: [u8; MAX_READS],
     read_count: u8,
 }
@@ -84,7 +82,6 @@ impl Decoded {
             sources: std::array::from_fn(|i| Span::of(inst.src_span(i))),
             preds: inst.src_preds().skip(guarded).fold(0, |set, pred| set | 1 << pred.0),
             writes: Span::of(inst.dst_span()),
-            uniform_operands: [inst.src_uniforms().count() as u8, inst.dst_uniforms().count() as u8],
             reads: [0; MAX_READS],
             read_count: 0,
         };

@@ -325,7 +325,7 @@ impl<'a> Cx<'a> {
             None => Ok(()),
             Some(lane) => {
                 let found = Found::Value(supplied.0[lane]);
-                Err(self.mismatch(warp, pc, reg, lane as u32, recorded.0[lane], found))
+                Err(self.mismatch(warp, pc, (Holder::Register, reg), lane as u32, recorded.0[lane], found))
             }
         }
     }
@@ -353,8 +353,7 @@ impl<'a> Cx<'a> {
         }
         let lane = differing.trailing_zeros();
         let (expected, actual) = (recorded >> lane & 1, Found::Value(held >> lane & 1));
-        let mismatch = self.mismatch(warp, pc, pred, lane, expected, actual);
-        Err(Box::new(ValueMismatch { of: Holder::Predicate, ..*mismatch }))
+        Err(self.mismatch(warp, pc, (Holder::Predicate, pred), lane, expected, actual))
     }
 
     /// Compares a word that the technique holds with the recorded uniform register, without supplying it.
@@ -375,8 +374,7 @@ impl<'a> Cx<'a> {
         if held == recorded {
             return Ok(());
         }
-        let mismatch = self.mismatch(warp, pc, reg, 0, recorded, Found::Value(held));
-        Err(Box::new(ValueMismatch { of: Holder::Uniform, ..*mismatch }))
+        Err(self.mismatch(warp, pc, (Holder::Uniform, reg), 0, recorded, Found::Value(held)))
     }
 
     /// The error of a technique that must supply a value that it has lost.
@@ -384,7 +382,7 @@ impl<'a> Cx<'a> {
     pub fn missing(&self, warp: &WarpView<'_>, pc: u32, reg: u8, lanes: u32) -> Box<ValueMismatch> {
         let lane = lanes.trailing_zeros().min(31);
         let recorded = warp.rows.get(usize::from(reg)).map_or(0, |row| row.0[lane as usize]);
-        self.mismatch(warp, pc, reg, lane, recorded, Found::Nothing)
+        self.mismatch(warp, pc, (Holder::Register, reg), lane, recorded, Found::Nothing)
     }
 
     /// The error of a technique that supplies the recorded row instead of one of its own.
@@ -398,14 +396,14 @@ impl<'a> Cx<'a> {
         row: &Row,
     ) -> Box<ValueMismatch> {
         let lane = lanes.trailing_zeros().min(31);
-        self.mismatch(warp, pc, reg, lane, row.0[lane as usize], Found::Recorded)
+        self.mismatch(warp, pc, (Holder::Register, reg), lane, row.0[lane as usize], Found::Recorded)
     }
 
     fn mismatch(
         &self,
         warp: &WarpView<'_>,
         pc: u32,
-        reg: u8,
+        (of, number): (Holder, u8),
         lane: u32,
         expected: u32,
         actual: Found,
@@ -416,8 +414,8 @@ impl<'a> Cx<'a> {
             pc,
             block: warp.block,
             warp: warp.warp,
-            register: reg,
-            of: Holder::Register,
+            register: number,
+            of,
             lane,
             expected,
             actual,

@@ -319,7 +319,7 @@ fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, String> {
         writes,
         uniform_hazards: uniform_reads | uniform_writes,
         uniform_writes,
-        uniform_operands: [inst.src_uniforms().count() as u8, inst.dst_uniforms().count() as u8],
+        uniform_operands: inst.uniform_operands(),
         pred_hazards,
         pred_writes,
         guard: if inst.is_unguarded() || inst.guard.pred.is_uniform() {

@@ -96,13 +96,6 @@ pub struct WarpView<'a> {
     pub uniforms: &'a [Row],
 }
 
-/// Predicates before the first instruction: all false but PT.
-const NO_PREDICATES: [u32; Pred::ALL] = {
-    let mut preds = [0; Pred::ALL];
-    preds[Pred::PT.index()] = u32::MAX;
-    preds
-};
-
 impl<'a> WarpView<'a> {
     /// The warp in a slot, with its registers: the first warp of block 0, in which every lane holds a thread and
     /// which has issued nothing.
@@ -120,7 +113,7 @@ impl<'a> WarpView<'a> {
             next_lanes: u32::MAX,
             issued: 0,
             rows,
-            preds: &NO_PREDICATES,
+            preds: &Pred::AT_START,
             uniforms: &[],
         }
     }

@@ -27,9 +27,8 @@ pub(crate) struct MemoryLaunch {
 
 /// A kernel of these instructions.
 pub(crate) fn kernel(insts: &[Inst]) -> MachineKernel {
-    let uniform = insts.iter().flat_map(|i| i.dst_uniforms().chain(i.src_uniforms()).collect::<Vec<_>>());
     MachineKernel {
-        uniform_registers: uniform.map(|reg| reg.0 + 1).max().unwrap_or(0),
+        uniform_registers: insts.iter().flat_map(Inst::uniforms).max().map_or(0, |reg| reg.0 + 1),
         name: "test".into(),
         lines: vec![SourceLine::default(); insts.len()],
         insts: insts.to_vec(),

@@ -271,6 +271,17 @@ impl Inst {
         (0..count).map(move |n| first.nth(n)).filter(|reg| !reg.is_zero())
     }
 
+    /// Every uniform register read or written.
+    pub fn uniforms(&self) -> impl Iterator<Item = UniformReg> + '_ {
+        self.dst_uniforms().chain(self.src_uniforms())
+    }
+
+    /// Number of uniform registers read, and written.
+    #[must_use]
+    pub fn uniform_operands(&self) -> [u8; 2] {
+        [self.src_uniforms().count() as u8, self.dst_uniforms().count() as u8]
+    }
+
     /// Whether a uniform register or predicate is written, for the whole warp whatever lanes are active.
     #[must_use]
     pub fn writes_uniform(&self) -> bool {

@@ -242,7 +242,7 @@ impl MachineKernel {
             }
             let highest =
                 inst.dst_regs().chain(inst.src_regs()).map(|r| u16::from(r.0) + 1).max().unwrap_or(0);
-            let uniform = inst.dst_uniforms().chain(inst.src_uniforms()).map(|r| r.0).max();
+            let uniform = inst.uniforms().map(|reg| reg.0).max();
             if uniform.is_some_and(|reg| reg >= self.uniform_registers.min(63)) {
                 return fail(format!(
                     "uniform register UR{} is beyond the {} of the kernel",

@@ -79,6 +79,13 @@ impl Pred {
     /// Number of values of this type: P0..P6, PT, UP0..UP6, and one that is not used.
     pub const ALL: usize = 16;
 
+    /// Lanes in which each predicate is true before the first instruction: PT in all, the others in none.
+    pub const AT_START: [u32; Pred::ALL] = {
+        let mut lanes = [0; Pred::ALL];
+        lanes[Pred::PT.index()] = u32::MAX;
+        lanes
+    };
+
     /// The uniform predicate of a number; that of 7 is PT.
     #[must_use]
     pub const fn uniform(number: u8) -> Pred {

@@ -6,13 +6,6 @@ use super::row::{Geometry, Row};
 use super::{FULL_MASK, WARP_SIZE};
 use crate::isa::{Kind, Op, Pred};
 
-/// Predicates of a new warp: all false but PT.
-const NO_PREDICATES: [u32; Pred::ALL] = {
-    let mut preds = [0; Pred::ALL];
-    preds[Pred::PT.index()] = FULL_MASK;
-    preds
-};
-
 /// Register state of one warp, laid out for one [`Code`].
 #[derive(Clone, Debug)]
 pub struct Warp {
@@ -30,7 +23,7 @@ impl Warp {
     pub fn new(code: &Code) -> Warp {
         Warp {
             rows: code.initial_rows().to_vec(),
-            preds: NO_PREDICATES,
+            preds: Pred::AT_START,
             tid: [Row::ZERO; 3],
             ctaid: [0; 3],
             warp_in_block: 0,
@@ -44,7 +37,7 @@ impl Warp {
         } else {
             self.rows = code.initial_rows().to_vec();
         }
-        self.preds = NO_PREDICATES;
+        self.preds = Pred::AT_START;
         let [bx, by, _] = geometry.block.map(|n| n.max(1));
         let first = warp_in_block * WARP_SIZE as u32;
         let [mut x, mut y, mut z] = [first % bx, first / bx % by, first / bx / by];
@@ -66,7 +59,7 @@ impl Warp {
     /// indices.
     pub fn restart(&mut self, code: &Code, ctaid: [u32; 3]) {
         self.rows[..code.state_rows()].fill(Row::ZERO);
-        self.preds = NO_PREDICATES;
+        self.preds = Pred::AT_START;
         self.ctaid = ctaid;
     }
 

@@ -158,6 +158,13 @@ impl Offers {
         Offers { first, share: 0, index: 0, budget, taken: 0 }
     }
 
+    /// The share that is asked, of so many.
+    #[inline]
+    pub(super) fn asked(&self, shares: usize) -> usize {
+        let share = self.first + self.share;
+        if share >= shares { share - shares } else { share }
+    }
+
     /// Goes on with the next share.
     pub(super) fn next_share(&mut self, budget: usize) {
         *self = Offers { share: self.share + 1, ..Offers::new(self.first, budget) };
@@ -200,8 +207,8 @@ pub(crate) struct Collectors {
     ready_count: u32,
     /// Share of each warp slot, and of each scheduler.
     share_of: [u8; 64],
-    /// The share that is asked first: that behind the one whose memory instruction was the last to leave, so that none keeps the
-    /// unit that they have in common to itself.
+    /// The share that is asked first: that behind the one whose memory instruction was the last to leave (of the last, their
+    /// number), so that none keeps the unit that they have in common to itself.
     turn: usize,
     /// Collected instructions that may leave a share in one cycle.
     dispatched_per_share: usize,
@@ -510,7 +517,7 @@ impl Collectors {
     #[inline]
     pub(crate) fn offer(&self, offers: &mut Offers) -> Option<u16> {
         while offers.share < self.ready.len() {
-            let ready = &self.ready[self.asked(offers)];
+            let ready = &self.ready[offers.asked(self.ready.len())];
             while offers.budget > 0
                 && let Some(Ready { slot, leaves_for }) = ready.get(offers.index).copied()
             {
@@ -524,20 +531,13 @@ impl Collectors {
         None
     }
 
-    /// The share whose instructions are offered.
-    #[inline]
-    fn asked(&self, offers: &Offers) -> usize {
-        let share = offers.first + offers.share;
-        if share >= self.ready.len() { share - self.ready.len() } else { share }
-    }
-
     /// The offered instruction has left; its collector entry is free.
     #[inline]
     pub(crate) fn taken(&mut self, offers: &mut Offers) {
-        let asked = self.asked(offers);
+        let asked = offers.asked(self.ready.len());
         let Ready { slot, leaves_for } = self.ready[asked].remove(offers.index);
         if leaves_for == LOAD_STORE_QUEUE {
-            self.turn = if asked + 1 == self.ready.len() { 0 } else { asked + 1 };
+            self.turn = asked + 1;
         }
         offers.budget -= 1;
         self.ready_count -= 1;
@@ -551,7 +551,7 @@ impl Collectors {
     /// The destination of the offered instruction has no room in this cycle.
     #[inline]
     pub(crate) fn refused(&mut self, offers: &mut Offers) {
-        let Ready { leaves_for, .. } = self.ready[self.asked(offers)][offers.index];
+        let Ready { leaves_for, .. } = self.ready[offers.asked(self.ready.len())][offers.index];
         offers.taken |= u16::from(usize::from(leaves_for) != CONTROL) << leaves_for;
         offers.index += 1;
     }

@@ -4,7 +4,9 @@
 //! It is looked up at issue. After a miss the scheduler waits for the line; if it is not there some cycles later, other warps
 //! may issue, and the warp that missed waits until it is. What a miss costs does not depend on where the line is [model].
 
-use crate::config::SubCore;
+use crate::config::{GpuConfig, SetHash};
+use crate::memory::cache::Tags;
+use crate::memory::replacement::Replacement;
 use trace_format::isa::{Inst, Operand};
 
 /// Place of a constant: bank and byte offset.
@@ -24,22 +26,13 @@ impl Place {
     }
 }
 
-/// A line of constants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Line {
-    bank: u8,
-    number: u16,
-}
-
 /// The cache of one sub-core.
 #[derive(Clone, Debug)]
 pub(super) struct OperandConstants {
-    /// By set: the lines, the latest used first.
-    sets: Vec<Vec<Line>>,
-    ways: usize,
-    line_bytes: u16,
+    tags: Tags,
+    line_bytes: u64,
     /// Lines on their way, with the cycles in which they are there.
-    coming: Vec<(Line, u64)>,
+    coming: Vec<(u64, u64)>,
     /// Cycle before which the scheduler waits for a line.
     held_until: u64,
     miss_cycles: u64,
@@ -47,20 +40,22 @@ pub(super) struct OperandConstants {
 }
 
 impl OperandConstants {
-    pub(super) fn new(config: &SubCore) -> OperandConstants {
+    pub(super) fn new(config: &GpuConfig) -> OperandConstants {
+        let core = &config.sub_core;
+        let replacement = Replacement::new(config, "lru");
         OperandConstants {
-            sets: vec![Vec::new(); config.constant_sets as usize],
-            ways: config.constant_ways as usize,
-            line_bytes: config.constant_line_bytes as u16,
+            tags: Tags::new(core.constant_sets, core.constant_ways, SetHash::Linear, replacement),
+            line_bytes: core.constant_line_bytes.into(),
             coming: Vec::new(),
             held_until: 0,
-            miss_cycles: config.constant_miss_cycles.into(),
-            hold_cycles: config.constant_hold_cycles.into(),
+            miss_cycles: core.constant_miss_cycles.into(),
+            hold_cycles: core.constant_hold_cycles.into(),
         }
     }
 
-    fn line(&self, place: Place) -> Line {
-        Line { bank: place.bank, number: place.offset / self.line_bytes }
+    /// The line of a constant: banks follow each other.
+    fn line(&self, place: Place) -> u64 {
+        (u64::from(place.bank) << 16 | u64::from(place.offset)) / self.line_bytes
     }
 
     /// Takes in the lines that have arrived.
@@ -69,18 +64,15 @@ impl OperandConstants {
         if self.coming.is_empty() {
             return;
         }
-        let mut index = 0;
-        while let Some((line, at)) = self.coming.get(index).copied() {
-            if at > now {
-                index += 1;
-                continue;
+        let OperandConstants { tags, coming, held_until, .. } = self;
+        coming.retain(|(line, at)| {
+            let has_arrived = *at <= now;
+            if has_arrived {
+                tags.insert(*line, 1, 0);
+                *held_until = (*held_until).min(now);
             }
-            self.coming.remove(index);
-            let set = usize::from(line.number) % self.sets.len();
-            self.sets[set].truncate(self.ways - 1);
-            self.sets[set].insert(0, line);
-            self.held_until = self.held_until.min(now);
-        }
+            !has_arrived
+        });
     }
 
     /// Whether the scheduler waits for a line.
@@ -98,10 +90,7 @@ impl OperandConstants {
     /// Looks up the constant of an instruction that is about to issue; a miss asks for its line. Returns whether it is there.
     pub(super) fn look_up(&mut self, place: Place, now: u64) -> bool {
         let line = self.line(place);
-        let set = usize::from(line.number) % self.sets.len();
-        let set = &mut self.sets[set];
-        if let Some(at) = set.iter().position(|kept| *kept == line) {
-            set[..=at].rotate_right(1);
+        if self.tags.probe(line) != 0 {
             return true;
         }
         if self.is_coming(place) {
@@ -122,6 +111,11 @@ impl OperandConstants {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::config;
+
+    fn cache(set: &[&str]) -> OperandConstants {
+        OperandConstants::new(&config("rtxa6000", set))
+    }
 
     fn at(bank: u8, offset: u16) -> Place {
         Place { bank, offset }
@@ -129,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_miss_holds_the_scheduler_for_a_while_and_the_warp_until_the_line_is_there() {
-        let mut cache = OperandConstants::new(&SubCore::default());
+        let mut cache = cache(&[]);
         assert!(!cache.look_up(at(0, 0x160), 100));
         assert!(cache.holds(103) && !cache.holds(104));
         assert!(cache.is_coming(at(0, 0x17C)), "a line of 64 bytes");
@@ -146,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_set_keeps_the_lines_that_were_used_last() {
-        let mut cache = OperandConstants::new(&SubCore::default());
+        let mut cache = cache(&[]);
         let mut now = 0;
         let mut misses = |offset: u16| {
             now += 1000;
@@ -166,9 +160,7 @@ mod tests {
 
     #[test]
     fn a_line_that_arrives_early_ends_the_wait() {
-        let mut config = SubCore::default();
-        config.constant_miss_cycles = 2;
-        let mut cache = OperandConstants::new(&config);
+        let mut cache = cache(&["sub_core.constant_miss_cycles=2"]);
         assert!(!cache.look_up(at(0, 0), 10));
         cache.advance(11);
         assert!(cache.holds(11));

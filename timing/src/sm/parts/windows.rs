@@ -174,7 +174,7 @@ impl Windows {
             kept: vec![[None; SOURCE_PLACES]; banks],
             write_free: 0,
             ready: Vec::new(),
-            constants: OperandConstants::new(&config.sub_core),
+            constants: OperandConstants::new(config),
         };
         Windows {
             cores: vec![core; count],
@@ -247,7 +247,7 @@ impl Windows {
     #[inline]
     pub(crate) fn with_room(&self, mask: u64, scheduler: usize) -> u64 {
         let core = &self.cores[scheduler];
-        if core.issues_from > self.now || core.constants.holds(self.now) {
+        if core.issues_from > self.now {
             return 0;
         }
         super::WarpSet(mask)
@@ -386,7 +386,7 @@ impl Windows {
     #[inline]
     pub(crate) fn offer(&self, offers: &mut Offers) -> Option<u16> {
         while offers.share < self.cores.len() {
-            let core = &self.cores[self.asked(offers)];
+            let core = &self.cores[offers.asked(self.cores.len())];
             while offers.budget > 0
                 && let Some(Ready { slot, leaves_for, .. }) = core.ready.get(offers.index).copied()
             {
@@ -401,16 +401,10 @@ impl Windows {
         None
     }
 
-    /// The sub-core whose instructions are offered: they have their turns.
-    #[inline]
-    fn asked(&self, offers: &Offers) -> usize {
-        (offers.first + offers.share) % self.cores.len()
-    }
-
     /// The offered instruction has left.
     #[inline]
     pub(crate) fn taken(&mut self, offers: &mut Offers) {
-        let asked = self.asked(offers);
+        let asked = offers.asked(self.cores.len());
         let core = &mut self.cores[asked];
         let Ready { leaves_for, .. } = core.ready.remove(offers.index);
         offers.budget -= 1;
@@ -427,7 +421,7 @@ impl Windows {
     /// The destination of the offered instruction has no room in this cycle.
     #[inline]
     pub(crate) fn refused(&mut self, offers: &mut Offers) {
-        let leaves_for = self.cores[self.asked(offers)].ready[offers.index].leaves_for;
+        let leaves_for = self.cores[offers.asked(self.cores.len())].ready[offers.index].leaves_for;
         offers.taken |= 1 << leaves_for;
         offers.index += 1;
     }

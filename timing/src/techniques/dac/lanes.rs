@@ -131,10 +131,14 @@ impl Lanes {
     /// A warp's registers before its first instruction.
     pub(super) fn new(place: Place, (registers, uniforms): (usize, usize), threads: u32) -> Lanes {
         let zero = |lanes: u32| vec![(lanes, Word::Low(Tuple::constant(0)))];
-        let mut preds = [0; Pred::ALL];
-        preds[Pred::PT.index()] = u32::MAX;
         let all = (0..registers).map(|_| zero(threads)).chain((0..uniforms).map(|_| zero(u32::MAX)));
-        Lanes { place, regs: all.collect(), first_uniform: registers, preds, carries: Default::default() }
+        Lanes {
+            place,
+            regs: all.collect(),
+            first_uniform: registers,
+            preds: Pred::AT_START,
+            carries: Default::default(),
+        }
     }
 
     /// Place of a uniform register among the registers.

@@ -337,7 +337,11 @@ fn the_page_quotes_the_table_of_the_programs() {
             beyond.push(kernel.to_owned());
         }
     }
-    let mean = 100.0 * errors.iter().sum::<f64>() / errors.len() as f64;
+    let mean = |errors: &[f64]| 100.0 * errors.iter().sum::<f64>() / errors.len() as f64;
+    // CUTLASS's three products and the sums of differences were added later.
+    let first = mean(&errors[..errors.len() - 4]);
+    assert!(first <= 12.0, "{first} % without the last four");
+    let mean = mean(&errors);
     let quoted = format!("Mean absolute error over these {} kernels {mean:.1} %", errors.len());
     assert!(page.contains(&quoted), "DEVIATIONS.md does not have: {quoted}");
     assert!(mean <= 13.5, "{mean} %");

@@ -61,8 +61,7 @@ fn sts(address: u8, data: u8, offset: i32) -> Inst {
 }
 
 fn kernel(name: &str, insts: Vec<Inst>, shared: u32) -> MachineKernel {
-    let highest =
-        insts.iter().flat_map(|i| i.dst_regs().chain(i.src_regs()).collect::<Vec<_>>()).map(|r| r.0).max();
+    let highest = insts.iter().flat_map(Inst::regs).map(|r| r.0).max();
     let kernel = MachineKernel {
         name: name.into(),
         lines: vec![SourceLine::default(); insts.len()],

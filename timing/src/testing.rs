@@ -205,11 +205,7 @@ impl Builder {
     pub(crate) fn exit(&self) -> MachineKernel {
         let mut insts = self.0.clone();
         insts.push(Inst::new(Op::Exit {}));
-        let highest = insts
-            .iter()
-            .flat_map(|i| i.dst_regs().chain(i.src_regs()).collect::<Vec<_>>())
-            .map(|r| r.0)
-            .max();
+        let highest = insts.iter().flat_map(Inst::regs).map(|r| r.0).max();
         let kernel = MachineKernel {
             name: "hand".into(),
             lines: vec![SourceLine::default(); insts.len()],

@@ -189,7 +189,7 @@ impl Asm {
             name: "hand.ptx".into(),
             lines: (0..insts.len()).map(text).collect(),
         };
-        let highest = insts.iter().flat_map(|i| i.dst_regs().chain(i.src_regs()).collect::<Vec<_>>());
+        let highest = insts.iter().flat_map(Inst::regs);
         let regs_per_thread = highest.map(|r| u16::from(r.0) + 1).max().unwrap_or(0);
         let mut kernel = MachineKernel {
             name: "hand_built".into(),

@@ -33,7 +33,7 @@ pub(crate) fn kernel(text: &str) -> MachineKernel {
     if insts.last().is_none_or(|last| last.op != (Op::Exit {})) {
         insts.push(Inst::new(Op::Exit {}));
     }
-    let highest = insts.iter().flat_map(|i| i.dst_regs().chain(i.src_regs()).collect::<Vec<_>>()).max();
+    let highest = insts.iter().flat_map(Inst::regs).max();
     let mut kernel = MachineKernel {
         name: "listing".into(),
         lines: vec![SourceLine::default(); insts.len()],

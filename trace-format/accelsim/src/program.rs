@@ -192,7 +192,7 @@ impl Program {
             let here = Pc(kernel.insts.len() as u32);
             push(&mut kernel, Inst { target: here, ..Inst::new(Op::Bra {}) }, None);
         }
-        let registers = kernel.insts.iter().flat_map(|inst| inst.dst_regs().chain(inst.src_regs()));
+        let registers = kernel.insts.iter().flat_map(Inst::regs);
         let named = registers.map(|register| u16::from(register.0) + 1).max().unwrap_or(1);
         kernel.regs_per_thread = named.max(self.registers).min(255);
         let (low, high) = self.local.unwrap_or_default();

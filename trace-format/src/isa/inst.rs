@@ -271,6 +271,11 @@ impl Inst {
         (0..count).map(move |n| first.nth(n)).filter(|reg| !reg.is_zero())
     }
 
+    /// Every register read or written.
+    pub fn regs(&self) -> impl Iterator<Item = Reg> + '_ {
+        self.dst_regs().chain(self.src_regs())
+    }
+
     /// Every uniform register read or written.
     pub fn uniforms(&self) -> impl Iterator<Item = UniformReg> + '_ {
         self.dst_uniforms().chain(self.src_uniforms())

@@ -240,8 +240,7 @@ impl MachineKernel {
             if inst.reconv.is_some_and(|r| r.index() >= self.insts.len()) {
                 return fail("reconvergence point lies outside the kernel".into());
             }
-            let highest =
-                inst.dst_regs().chain(inst.src_regs()).map(|r| u16::from(r.0) + 1).max().unwrap_or(0);
+            let highest = inst.regs().map(|r| u16::from(r.0) + 1).max().unwrap_or(0);
             let uniform = inst.uniforms().map(|reg| reg.0).max();
             if uniform.is_some_and(|reg| reg >= self.uniform_registers.min(63)) {
                 return fail(format!(

@@ -39,12 +39,7 @@ impl Builder {
     }
 
     pub(crate) fn kernel(self, name: &str) -> MachineKernel {
-        let regs = self
-            .insts
-            .iter()
-            .flat_map(|i| i.dst_regs().chain(i.src_regs()))
-            .map(|r| u16::from(r.0) + 1)
-            .max();
+        let regs = self.insts.iter().flat_map(Inst::regs).map(|r| u16::from(r.0) + 1).max();
         let kernel = MachineKernel {
             name: name.into(),
             lines: vec![

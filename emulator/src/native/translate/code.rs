@@ -74,8 +74,7 @@ impl Aside {
     pub(super) fn place_temporaries(&mut self, used: u16) -> u32 {
         let begin = self.temporaries;
         let of = |reg: &Reg| reg.0.checked_sub(begin).filter(|number| *number < TEMPORARIES);
-        let named: Vec<Reg> =
-            self.insts.iter().flat_map(|inst| inst.dst_regs().chain(inst.src_regs())).collect();
+        let named: Vec<Reg> = self.insts.iter().flat_map(Inst::regs).collect();
         let count = named.iter().filter_map(of).map(|number| number + 1).max().unwrap_or(0);
         // The first ones may be a vector.
         let alignment = u16::from(count).next_power_of_two().min(4);

@@ -172,7 +172,7 @@ impl Translated {
     }
 
     fn push(&mut self, inst: Inst, line: u32, control: Option<ControlBits>) {
-        let registers = inst.dst_regs().chain(inst.src_regs()).map(|reg| u16::from(reg.0) + 1);
+        let registers = inst.regs().map(|reg| u16::from(reg.0) + 1);
         self.registers = registers.fold(self.registers, u16::max);
         let uniform = inst.uniforms().map(|reg| reg.0 + 1);
         self.uniform_registers = uniform.fold(self.uniform_registers, u8::max);

@@ -219,6 +219,17 @@ impl Builder {
     }
 }
 
+/// The kernel with the places where the lanes of its branches meet, as a compiler states them.
+pub(crate) fn with_meetings(mut kernel: MachineKernel) -> MachineKernel {
+    let flow = kernel.flow();
+    for (pc, inst) in kernel.insts.iter_mut().enumerate() {
+        if inst.kind() == Kind::Branch {
+            inst.reconv = flow.reconvergence(Pc(pc as u32));
+        }
+    }
+    kernel
+}
+
 /// A launch of a hand-made kernel.
 #[derive(Clone)]
 pub(crate) struct Hand {

@@ -6,6 +6,7 @@
 pub(crate) mod affine;
 pub(crate) mod affinity;
 pub(crate) mod alignment;
+pub(crate) mod convergence;
 pub(crate) mod destinations;
 pub(crate) mod loops;
 pub(crate) mod reaching;

@@ -2,7 +2,8 @@
 
 use super::{GPUS, cycles, one_sm, per_step};
 use crate::config::{Coalescing, GpuConfig};
-use crate::testing::{Builder, Hand};
+use crate::testing::{Builder, Hand, with_meetings};
+use trace_format::isa::SpecialReg;
 
 /// Loads of given addresses, each issued when the load before has returned.
 fn chase(addresses: impl Fn(usize) -> u32, length: usize) -> Hand {
@@ -136,6 +137,26 @@ fn a_texture_chase_takes_the_texture_caches_latency() {
         };
         let expected = u64::from(config.texture_cache.hit_latency_cycles) + around_load_of(1, &config);
         assert_eq!(per_step(&fetches(16), &config, 1, 2), expected, "{gpu}");
+    }
+}
+
+/// A warp waits where lanes meet that a branch may have separated, behind the branch if it comes by one.
+#[test]
+fn lanes_meet_after_the_cycles_of_a_convergence() {
+    let of = |taken: u32, converge: u32| {
+        let mut b = Builder::default();
+        b.special(0, SpecialReg::TidX);
+        for _ in 0..8 {
+            let behind = b.here() + 3;
+            b.branch_below(0, taken, behind).mov(2, 1).mov(3, 2);
+        }
+        let set = format!("front_end.converge_cycles={converge}");
+        let config =
+            one_sm("qv100", &[&set, "front_end.branch_resolve_cycles=7", "front_end.ibuffer_entries=8"]);
+        cycles(&Hand::new(with_meetings(b.exit()), 1, 32), &config)
+    };
+    for taken in [0, 100] {
+        assert_eq!(of(taken, 30) - of(taken, 20), 8 * 10, "{taken} of the lanes");
     }
 }
 

@@ -50,6 +50,28 @@ fn one_more_block_than_the_registers_allow_is_never_resident() {
     }
 }
 
+/// Of blocks of one warp each scheduler gets its part; the first warp of larger ones goes to each in turn.
+#[test]
+fn first_warps_take_turns_on_the_schedulers() {
+    let mut b = Builder::default();
+    b.special(0, SpecialReg::TidX);
+    let hand = Hand::new(b.exit(), 8, 128);
+    let first_warps = |place: &str| {
+        let set = ["gpu.sms=1".to_owned(), format!("sm.first_warp={place}")];
+        let config = load("qv100", &set).expect("a valid configuration").config;
+        let mut first: Vec<(u32, u8)> = hand
+            .observe(&config)
+            .iter()
+            .filter(|inst| inst.warp == 0 && inst.pc == 0)
+            .map(|inst| (inst.block, inst.warp_slot % 4))
+            .collect();
+        first.sort_unstable();
+        first.into_iter().map(|(_, scheduler)| scheduler).collect::<Vec<_>>()
+    };
+    assert_eq!(first_warps("lowest_slot"), [0; 8]);
+    assert_eq!(first_warps("turns"), [0, 1, 2, 3, 0, 1, 2, 3]);
+}
+
 #[test]
 fn no_more_blocks_than_slots_warps_and_shared_memory_allow() {
     for (set, wanted) in [("sm.max_blocks=3", 3), ("sm.max_warps=9", 4)] {

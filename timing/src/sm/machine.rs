@@ -1,6 +1,7 @@
 //! State that all SMs share while a kernel runs: configuration, decoded program, plan of the techniques,
 //! geometry.
 
+use crate::analysis::convergence::meeting_places;
 use crate::banks::BankMap;
 use crate::config::GpuConfig;
 use crate::memory::address::PartitionMap;
@@ -47,6 +48,8 @@ pub(crate) struct Machine {
     inserted_from: Vec<u32>,
     /// I-cache line of each instruction.
     code_lines: Vec<u64>,
+    /// Whether lanes meet in front of each instruction; empty where that takes no time.
+    meets: Vec<bool>,
 }
 
 /// Resources of a launch under the plan of its techniques.
@@ -116,6 +119,10 @@ impl Machine {
         let before = |pc: u32| inserted_from.get(pc as usize + 1).copied().unwrap_or(0);
         let line = |pc| line_of_code(config, kernel_index, u64::from(pc + before(pc)));
         let code_lines = (0..count).map(line).collect();
+        let meets = match config.front_end.converge_cycles {
+            0 => Vec::new(),
+            _ => meeting_places(&program.kernel),
+        };
         Ok(Machine {
             banks: BankMap::new(config),
             partitions: PartitionMap::new(config),
@@ -132,6 +139,7 @@ impl Machine {
             plan,
             inserted_from,
             code_lines,
+            meets,
         })
     }
 
@@ -175,6 +183,13 @@ impl Machine {
         let position = from + all.get(from..)?.iter().position(on_the_way)?;
         let at = u64::from(pc) + u64::from(first) + position as u64;
         Some((position, all[position].op, line_of_code(&self.config, self.kernel_index, at)))
+    }
+
+    /// Whether a warp waits in front of an instruction, where lanes meet.
+    #[must_use]
+    #[inline]
+    pub(crate) fn meets_at(&self, pc: u32) -> bool {
+        self.meets.get(pc as usize).is_some_and(|meets| *meets)
     }
 
     /// I-cache line of an instruction of the kernel.

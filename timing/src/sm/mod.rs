@@ -88,6 +88,8 @@ pub(crate) struct Sm<'a, S: LaunchSource> {
     collected: Vec<Collected>,
     /// Blocks to set up when the SM runs.
     new_blocks: Vec<u32>,
+    /// Scheduler of the first warp of the next block, if they take turns.
+    next_first: u32,
     /// Result of [`Sm::next_event`] after the last run, or the arrival of an earlier packet or block.
     sleeps_until: u64,
     /// The same, but the end of the last run if work is blocked.
@@ -165,6 +167,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             due: Vec::new(),
             collected: Vec::new(),
             new_blocks: Vec::new(),
+            next_first: 0,
             sleeps_until: u64::MAX,
             wake_at: u64::MAX,
             techniques,

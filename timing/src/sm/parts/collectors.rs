@@ -192,6 +192,8 @@ pub(crate) struct Collectors {
     /// Ports used, with the cycle to which the count belongs.
     ports_used: Vec<(u8, u64)>,
     bank_ports: u8,
+    /// Ports of a bank for writes alone.
+    bank_write_ports: u8,
     banks: Vec<VecDeque<Read>>,
     /// Banks with reads.
     reading: u64,
@@ -257,6 +259,7 @@ impl Collectors {
             ports: ports as u8,
             ports_used: vec![(0, u64::MAX); units as usize],
             bank_ports: config.register_file.bank_ports as u8,
+            bank_write_ports: config.register_file.bank_write_ports as u8,
             banks: vec![VecDeque::new(); banks],
             reading: 0,
             writes: vec![0; banks],
@@ -582,8 +585,11 @@ impl Collectors {
         let mut ports = self.bank_ports;
         let waiting = self.writes[bank];
         if waiting > 0 {
-            let served = waiting.min(u16::from(ports));
-            ports -= served as u8;
+            let of_writes = if self.bank_write_ports > 0 { self.bank_write_ports } else { ports };
+            let served = waiting.min(u16::from(of_writes));
+            if self.bank_write_ports == 0 {
+                ports -= served as u8;
+            }
             self.writes[bank] -= served;
             stats.rf_bank_conflict_cycles += u64::from(waiting - served);
             if waiting == served {
@@ -781,6 +787,17 @@ mod tests {
         bench.cycles(10);
         assert_eq!(bench.collected, [(4, 7)]);
         assert_eq!(bench.counters.rf_bank_conflict_cycles, 1);
+    }
+
+    #[test]
+    fn a_write_with_a_port_of_its_own_leaves_the_bank_to_reads() {
+        let mut bench = Bench::new(&["register_file.bank_write_ports=1"], None);
+        bench.issue(7, 0, &[1]);
+        bench.collectors.access(1);
+        bench.collectors.access(1);
+        bench.cycles(10);
+        assert_eq!(bench.collected, [(3, 7)]);
+        assert_eq!(bench.counters.rf_bank_conflict_cycles, 1, "the second write");
     }
 
     #[test]

@@ -147,8 +147,9 @@ pub(crate) struct Front<'a> {
     held: u64,
     /// Warps that wait for an I-cache line.
     awaits_code: u64,
-    /// Warps that wait for a branch.
+    /// Warps that wait for a branch, and how often each does.
     awaits_branch: u64,
+    branches: Vec<u8>,
     /// Warps that have a decoded instruction, and what these heads need.
     decoded: u64,
     classes: [u64; 3],
@@ -196,6 +197,7 @@ impl<'a> Front<'a> {
             held: 0,
             awaits_code: 0,
             awaits_branch: 0,
+            branches: vec![0; warps],
             decoded: 0,
             classes: [0; 3],
             control: 0,
@@ -283,14 +285,23 @@ impl<'a> Front<'a> {
         self.awaits_branch
     }
 
-    /// Makes a warp wait for a branch.
+    /// Whether a warp waits for a branch.
+    pub(crate) fn is_at_branch(&self, warp: usize) -> bool {
+        self.awaits_branch >> warp & 1 != 0
+    }
+
+    /// Makes a warp wait for a branch, or where lanes meet.
     pub(crate) fn await_branch(&mut self, warp: usize) {
         self.awaits_branch |= 1 << warp;
+        self.branches[warp] += 1;
     }
 
     /// Resolves a warp's branch.
     pub(crate) fn branch_resolved(&mut self, warp: usize) {
-        self.awaits_branch &= !(1 << warp);
+        self.branches[warp] -= 1;
+        if self.branches[warp] == 0 {
+            self.awaits_branch &= !(1 << warp);
+        }
     }
 
     /// Stall cause of those of `warps`, all running, that wait for branches.

@@ -97,6 +97,8 @@ pub(crate) struct MemOp {
     pub local: bool,
     /// Whether the unit has begun the instruction.
     pub begun: bool,
+    /// Of a texture fetch: the cycle from which the texture units are free of its lanes.
+    pub lanes_until: u64,
     /// Whether every line has been accessed.
     pub all_sent: bool,
     /// Replies and fills to wait for.
@@ -122,6 +124,7 @@ impl Default for MemOp {
             route: Route::default(),
             local: false,
             begun: false,
+            lanes_until: 0,
             all_sent: false,
             waiting: 0,
             served: Served::default(),
@@ -146,6 +149,7 @@ impl MemOp {
             route,
             local,
             begun,
+            lanes_until,
             all_sent,
             waiting,
             served,
@@ -155,6 +159,7 @@ impl MemOp {
         (*own_kind, *own_warp, *own_returns) = (kind, warp, returns);
         (*next, *shared_cycles, *collisions, *constants) = (0, 0, 0, 0);
         (*waiting, *ready_at, *constant_cycles) = (0, 0, 0);
+        *lanes_until = 0;
         (*route, *served) = (Route::default(), Served::default());
         (*local, *begun, *all_sent) = (false, false, false);
     }
@@ -391,7 +396,8 @@ impl<'a> LoadStore<'a> {
         if usize::from(op.next) == op.accesses.as_slice().len() {
             op.all_sent = true;
             let done = (op.waiting == 0).then_some(op.ready_at);
-            let texture = op.route == Route::Texture;
+            let (texture, lanes_until) = (op.route == Route::Texture, op.lanes_until);
+            self.busy_until = self.busy_until.max(lanes_until);
             self.queue.pop_front();
             around.counters.ldst_instructions += 1;
             // An instruction without outstanding replies completes now, any other with its last reply.
@@ -410,7 +416,13 @@ impl<'a> LoadStore<'a> {
         if std::mem::replace(&mut op.begun, true) {
             return;
         }
-        let (shared_cycles, texture) = (op.shared_cycles, op.route == Route::Texture);
+        if op.route == Route::Texture {
+            // Addresses of later lanes are computed while the lines of earlier ones are looked up.
+            op.lanes_until = now + u64::from(32 / config.texture_cache.lanes_per_cycle);
+            self.fetches.push_back(slot);
+            return;
+        }
+        let shared_cycles = op.shared_cycles;
         let cycles = u64::from(op.constants) * u64::from(op.constant_cycles);
         if cycles > 1 {
             // The last address is looked up when the others have been.
@@ -423,10 +435,6 @@ impl<'a> LoadStore<'a> {
             let latency = config.shared_memory.latency_cycles + shared_cycles - 1;
             op.ready_at = now + u64::from(latency);
             self.busy_until = now + u64::from(shared_cycles);
-        }
-        if texture {
-            self.busy_until = now + u64::from(32 / config.texture_cache.lanes_per_cycle);
-            self.fetches.push_back(slot);
         }
     }
 

@@ -120,10 +120,17 @@ impl<W: WarpStream> Residents<W> {
         self.spare.pop()
     }
 
-    /// The first free warp slot.
+    /// The first free warp slot; the first of a scheduler (of so many) if it has one.
     #[must_use]
-    pub(crate) fn free_warp(&self) -> usize {
-        (!self.resident).trailing_zeros() as usize
+    pub(crate) fn free_warp(&self, of: Option<(u32, u32)>) -> usize {
+        let free = !self.resident;
+        if let Some((scheduler, schedulers)) = of {
+            let own = (scheduler..self.slots.len() as u32).step_by(schedulers as usize);
+            if let Some(slot) = own.map(|slot| slot as usize).find(|slot| free >> slot & 1 != 0) {
+                return slot;
+            }
+        }
+        free.trailing_zeros() as usize
     }
 
     /// Places a warp; a warp with instructions starts its setup.
@@ -252,7 +259,7 @@ mod tests {
         let slot = residents.take_block().expect("a block slot");
         let mut warps = Vec::new();
         for (number, left) in instructions.iter().enumerate() {
-            let index = residents.free_warp();
+            let index = residents.free_warp(None);
             residents.place(index, warp(slot, block, number as u32, *left));
             warps.push(index);
         }
@@ -270,6 +277,18 @@ mod tests {
         place(&mut residents, 12, &[1]);
         assert_eq!(residents.free_blocks(1), 0, "three warp slots, no block slot");
         assert_eq!(residents.take_block(), None);
+    }
+
+    #[test]
+    fn a_warp_takes_a_slot_of_its_scheduler_while_there_is_one() {
+        let mut residents = Residents::new(4, 8);
+        let of = |residents: &Residents<Left>, scheduler| residents.free_warp(Some((scheduler, 4)));
+        assert_eq!([0, 1, 2, 3].map(|scheduler| of(&residents, scheduler)), [0, 1, 2, 3]);
+        for (block, scheduler, slot) in [(0, 2, 2), (1, 2, 6), (2, 2, 0), (3, 0, 4)] {
+            assert_eq!(of(&residents, scheduler), slot, "block {block}");
+            let taken = residents.take_block().expect("a block slot");
+            residents.place(slot, warp(taken, block, 0, 1));
+        }
     }
 
     #[test]

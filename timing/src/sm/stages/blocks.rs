@@ -2,6 +2,7 @@
 //!
 //! The engine chooses the next block; this file places it and reports free slots.
 
+use crate::config::FirstWarp;
 use crate::error::ReplayError;
 use crate::sm::Sm;
 use crate::sm::parts::WarpSet;
@@ -63,8 +64,12 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             self.ask(|techniques, at, _| techniques.start_block(at, slot, block));
         }
         self.record(|recorder, now| recorder.block_begins(slot, block, now));
+        let schedulers = machine.config.scheduler.count;
+        let turns = (machine.config.sm.first_warp == FirstWarp::Turns).then_some(self.next_first);
+        self.next_first = (self.next_first + 1) % schedulers;
         for warp in 0..machine.warps_per_block {
-            let index = self.residents.free_warp();
+            let index =
+                self.residents.free_warp(turns.map(|first| ((first + warp) % schedulers, schedulers)));
             let used = self.residents.take_spare();
             let stream =
                 source.open(block, warp, used).map_err(|why| self.recording_error(block, warp, why))?;

@@ -8,6 +8,7 @@ use crate::sm::parts::front::{Entry, FetchNeighbours, Fetched};
 use crate::sm::parts::memory_port::MemoryPort;
 use crate::sm::parts::small_caches::CodeFetch;
 use crate::sm::parts::warps::WarpSlot;
+use crate::sm::parts::wheel::Event;
 use crate::source::{LaunchSource, WarpStream};
 use crate::stats::Counters;
 use crate::techniques::{At, Decision, FetchVerdict, MicroId, Stack};
@@ -142,6 +143,7 @@ impl<S: LaunchSource> Sm<'_, S> {
             }
             Some(next) if next.pc != issued_pc + 1 => {
                 self.redirect(warp, Some(next.pc), issued_pc);
+                self.wait_for_lanes(warp, next.pc);
                 if next.pc >= self.machine.program_insts {
                     let slot = &self.residents.slots[warp];
                     let error = crate::error::ReplayError::PathLeavesKernel {
@@ -153,7 +155,19 @@ impl<S: LaunchSource> Sm<'_, S> {
                     self.fail(error);
                 }
             }
-            Some(_) => {}
+            Some(next) => self.wait_for_lanes(warp, next.pc),
+        }
+    }
+
+    /// Makes a warp wait in front of an instruction where lanes meet, behind the branch that it came by.
+    #[inline]
+    fn wait_for_lanes(&mut self, warp: usize, pc: u32) {
+        if self.machine.meets_at(pc) {
+            let front = &self.machine.config.front_end;
+            let branch = if self.front.is_at_branch(warp) { front.branch_resolve_cycles } else { 0 };
+            self.front.await_branch(warp);
+            let until = self.now + u64::from(branch + front.converge_cycles);
+            self.wheel.at(until, Event::BranchResolved(warp as u8));
         }
     }
 }

@@ -135,6 +135,9 @@ sections! {
         max_registers_per_thread: u32, Bounds::Between(1, 255);
         /// Registers that hardware allocates to each thread beside those that its instructions name.
         hidden_registers_per_thread: u32, Bounds::Between(0, 8);
+        /// Where the first warp of a block goes.
+        #[serde(default)]
+        first_warp: FirstWarp;
         /// Shared memory in bytes.
         shared_memory_bytes: u32, Bounds::Between(1, SM_BYTES);
         /// Shared memory that one block may take, in bytes.
@@ -164,6 +167,10 @@ sections! {
         decode_cycles: u32, Bounds::Between(1, 64);
         /// Cycles after a branch's issue during which its warp does not issue.
         branch_resolve_cycles: u32, Bounds::Between(0, LATENCY);
+        /// Cycles that a warp waits where lanes meet again that a branch may have separated (`BSYNC`), in code without
+        /// instructions for it.
+        #[serde(default)]
+        converge_cycles: u32, Bounds::Between(0, LATENCY);
         /// Lines prefetched after the fetched one.
         icache_prefetch_lines: u32, Bounds::Between(0, 8);
         /// Instructions of a group of code, which begins at a multiple of its size.
@@ -209,6 +216,17 @@ sections! {
     }
 }
 
+/// Where the first warp of a block goes; those behind it go to the schedulers behind its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FirstWarp {
+    /// To the lowest free slot.
+    #[default]
+    LowestSlot,
+    /// To each scheduler in turn, block by block.
+    Turns,
+}
+
 /// How an architectural register of a warp finds its bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -226,9 +244,12 @@ sections! {
     pub struct RegisterFile {
         /// Banks, at most 64.
         banks: u32, Bounds::Between(1, MASK_BITS);
-        /// Accesses (reads and writes together) that a bank serves per cycle; with `sm.organisation = "control-bits"` reads
-        /// alone.
+        /// Accesses that a bank serves per cycle: reads and writes together, or reads alone if there are
+        /// `bank_write_ports` or `sm.organisation` is `control-bits`.
         bank_ports: u32, Bounds::Between(1, 8);
+        /// Writes that a bank serves per cycle beside `bank_ports` reads; 0 if they share these ports.
+        #[serde(default)]
+        bank_write_ports: u32, Bounds::Between(0, 8);
         /// Register-to-bank mapping.
         bank_mapping: BankMapping;
         /// Whether banks, collectors and units are split evenly among the schedulers.
@@ -277,4 +298,4 @@ sections! {
     }
 }
 
-not_numbers! { RegisterGranule, BankMapping }
+not_numbers! { RegisterGranule, FirstWarp, BankMapping }

@@ -337,6 +337,28 @@ fn texture_fetches_wait_for_fragments() {
 }
 
 #[test]
+fn a_texture_fetch_holds_the_unit_for_its_lanes_or_its_lines() {
+    let cycles = |lines: u64| {
+        let config = small(&["texture_cache.lanes_per_cycle=4", "texture_cache.mshrs=64"]);
+        let mut bench = Bench::new(&config);
+        bench.sent = Sent::with_room(64);
+        let of = |from: u64| (from..from + lines).map(|line| (1024 * line, 1)).collect::<Vec<_>>();
+        push_fetch(&mut bench, 0, &of(0));
+        push_fetch(&mut bench, 1, &of(100));
+        let begins = |bench: &mut Bench<'_>, sent: usize| {
+            while bench.sent.requests.len() < sent {
+                bench.cycle();
+            }
+            bench.now
+        };
+        let first = begins(&mut bench, 1);
+        begins(&mut bench, lines as usize + 1) - first
+    };
+    // 32 lanes at four a cycle, one line a cycle.
+    assert_eq!([1, 3, 8, 9, 16].map(cycles), [8, 8, 8, 9, 16]);
+}
+
+#[test]
 fn a_load_of_several_constants_holds_the_unit_for_each_address() {
     let config = small(&["constant_cache.hit_latency_cycles=8", "load_store.constant_address_cycles=2"]);
     let mut bench = Bench::new(&config);

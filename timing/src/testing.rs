@@ -3,6 +3,7 @@
 //! [`Hand`] runs a small kernel with the shared semantics: branches are uniform, a load returns a mix of its
 //! address, so every value is real and deterministic.
 
+use crate::analysis::convergence::meeting_places_on;
 use crate::config::{GpuConfig, load};
 use crate::engine::{Gpu, GroupOutcome, Job, RunOptions};
 use crate::error::ReplayError;
@@ -219,17 +220,6 @@ impl Builder {
     }
 }
 
-/// The kernel with the places where the lanes of its branches meet, as a compiler states them.
-pub(crate) fn with_meetings(mut kernel: MachineKernel) -> MachineKernel {
-    let flow = kernel.flow();
-    for (pc, inst) in kernel.insts.iter_mut().enumerate() {
-        if inst.kind() == Kind::Branch {
-            inst.reconv = flow.reconvergence(Pc(pc as u32));
-        }
-    }
-    kernel
-}
-
 /// A launch of a hand-made kernel.
 #[derive(Clone)]
 pub(crate) struct Hand {
@@ -375,7 +365,8 @@ impl Hand {
         let launch = Launch::new(&program, config, self.geometry.grid, self.geometry.block);
         let (stack, plan) = Stack::prepare(techniques, &launch).map_err(ReplayError::Refused)?;
         let shape = Shape::of(&launch, &plan, 0).map_err(ReplayError::Refused)?;
-        let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
+        let machine = Machine::new(config, program, plan, shape, meeting_places_on(config, &self.kernel))
+            .map_err(ReplayError::Refused)?;
         Ok((machine, stack))
     }
 

@@ -93,7 +93,7 @@ pub fn lower_kernel(
     machine.name.clone_from(&function.name);
     machine.max_threads_per_block = function.limits.required_threads.or(function.limits.max_threads);
     describe(module, kernel, &mut machine);
-    ra::emit::set_reconvergence(&mut machine);
+    machine.set_reconvergence();
     machine
         .check()
         .map_err(|why| refuse(module, kernel, format!("lowering produced malformed code: {why}")))?;

@@ -202,12 +202,7 @@ impl Asm {
             insts,
             ..MachineKernel::default()
         };
-        let flow = kernel.flow();
-        for i in 0..kernel.insts.len() {
-            if kernel.insts[i].kind() == Kind::Branch && !kernel.insts[i].is_unguarded() {
-                kernel.insts[i].reconv = flow.reconvergence(Pc(i as u32));
-            }
-        }
+        kernel.set_reconvergence();
         kernel
     }
 }

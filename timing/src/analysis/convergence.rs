@@ -6,15 +6,27 @@
 
 use super::affine::AffineTypes;
 use super::reaching::Reaching;
+use crate::config::GpuConfig;
+use std::sync::Arc;
 use trace_format::isa::{Kind, MachineKernel, Op};
 
 /// Conditions by which a value may differ before it counts as different in every thread.
 const CONDITIONS: usize = 4;
 
+/// [`meeting_places`] on a GPU: none where lanes meet in no time.
+#[must_use]
+pub(crate) fn meeting_places_on(config: &GpuConfig, kernel: &MachineKernel) -> Arc<[bool]> {
+    let places = match config.front_end.converge_cycles {
+        0 => Vec::new(),
+        _ => meeting_places(kernel),
+    };
+    places.into()
+}
+
 /// For each instruction, whether lanes meet in front of it that a branch may have separated; empty if none do, and for code
 /// that says so itself, with `BSSY` and `BSYNC`.
 #[must_use]
-pub(crate) fn meeting_places(kernel: &MachineKernel) -> Vec<bool> {
+fn meeting_places(kernel: &MachineKernel) -> Vec<bool> {
     let branches = || kernel.insts.iter().enumerate().filter_map(|(pc, inst)| Some((pc, inst.reconv?)));
     if branches().next().is_none() || kernel.insts.iter().any(|inst| matches!(inst.op, Op::Bssy { .. })) {
         return Vec::new();
@@ -33,11 +45,12 @@ pub(crate) fn meeting_places(kernel: &MachineKernel) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Builder, r, with_meetings};
+    use crate::testing::{Builder, r};
     use trace_format::isa::{Convergence, Inst, SpecialReg, Src};
 
-    fn places(kernel: MachineKernel) -> Vec<usize> {
-        let places = meeting_places(&with_meetings(kernel));
+    fn places(mut kernel: MachineKernel) -> Vec<usize> {
+        kernel.set_reconvergence();
+        let places = meeting_places(&kernel);
         (0..places.len()).filter(|pc| places[*pc]).collect()
     }
 

@@ -42,12 +42,7 @@ pub(crate) fn kernel(text: &str) -> MachineKernel {
         insts,
         ..MachineKernel::default()
     };
-    let flow = kernel.flow();
-    for pc in 0..kernel.insts.len() {
-        if kernel.insts[pc].kind() == trace_format::isa::Kind::Branch && !kernel.insts[pc].is_unguarded() {
-            kernel.insts[pc].reconv = flow.reconvergence(Pc(pc as u32));
-        }
-    }
+    kernel.set_reconvergence();
     kernel.check().expect("the listing is well formed");
     kernel
 }

@@ -2,7 +2,7 @@
 
 use super::{GPUS, cycles, one_sm, per_step};
 use crate::config::{Coalescing, GpuConfig};
-use crate::testing::{Builder, Hand, with_meetings};
+use crate::testing::{Builder, Hand};
 use trace_format::isa::SpecialReg;
 
 /// Loads of given addresses, each issued when the load before has returned.
@@ -153,7 +153,9 @@ fn lanes_meet_after_the_cycles_of_a_convergence() {
         let set = format!("front_end.converge_cycles={converge}");
         let config =
             one_sm("qv100", &[&set, "front_end.branch_resolve_cycles=7", "front_end.ibuffer_entries=8"]);
-        cycles(&Hand::new(with_meetings(b.exit()), 1, 32), &config)
+        let mut kernel = b.exit();
+        kernel.set_reconvergence();
+        cycles(&Hand::new(kernel, 1, 32), &config)
     };
     for taken in [0, 100] {
         assert_eq!(of(taken, 30) - of(taken, 20), 8 * 10, "{taken} of the lanes");

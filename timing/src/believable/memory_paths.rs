@@ -6,6 +6,7 @@ use crate::engine::Gpu;
 use crate::memory::partition::Partition;
 use crate::stats::Counters;
 use crate::testing::{Builder, Hand, r};
+use std::sync::Arc;
 use trace_format::isa::*;
 
 fn counters(hand: &Hand, config: &GpuConfig) -> Counters {
@@ -140,7 +141,7 @@ fn shared_memory_takes_its_part_of_the_unified_array() {
         let launch = Launch::new(&program, &config, [1, 1, 1], [1024, 1, 1]);
         let (_, plan) = Stack::prepare(Vec::new(), &launch).expect("no technique");
         let shape = Shape::of(&launch, &plan, 0).expect("fits");
-        let machine = Machine::new(&config, program, plan, shape).expect("known operations");
+        let machine = Machine::new(&config, program, plan, shape, Arc::default()).expect("known operations");
         (machine.blocks_per_sm, machine.l1_ways * config.l1.sets * 128 / 1024)
     };
     // Volta: 128 KiB, of which 0, 8, 16, 32, 64 or 96 are shared memory; two blocks are resident.

@@ -12,6 +12,7 @@ pub use select::Selection;
 pub use source::{Detail, TraceLaunch, TraceWarp};
 pub use streams::{Point, dependencies};
 
+use crate::analysis::convergence::meeting_places_on;
 use crate::config::{GpuConfig, Organisation};
 use crate::engine::{Gpu, GroupOutcome, Job, JobOutcome, RunOptions};
 use crate::observe::{Observed, Recording, ViewOptions};
@@ -22,7 +23,9 @@ use crate::stats::{Column, EnergyTable, Series, Stats};
 use crate::techniques::{Launch, RecordedWarps, Stack, Technique};
 use profile::RecordedLaunch;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 use trace_format::container::TransferKind;
 use trace_format::reader::Trace;
 
@@ -152,6 +155,7 @@ fn replay_as<S: LaunchSource>(
     let count = chosen.len();
     let group_size = if options.concurrent { count.max(1) } else { 1 };
     let mut transfers = trace.transfers().iter().peekable();
+    let mut meets: HashMap<u32, Arc<[bool]>> = HashMap::new();
     for (index, group) in chosen.chunks(group_size).enumerate() {
         let number = group.first().map_or(0, |first| trace.launches()[*first].number);
         while let Some(transfer) = transfers.next_if(|transfer| transfer.after_launches <= number) {
@@ -159,10 +163,14 @@ fn replay_as<S: LaunchSource>(
                 gpu.copied(config, transfer.to, transfer.bytes);
             }
         }
-        let prepared = group
-            .iter()
-            .map(|launch| prepare(trace, *launch, config, techniques, options.checked, &wrap))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut prepared = Vec::with_capacity(group.len());
+        for launch in group {
+            let kernel = trace.launches()[*launch].kernel;
+            let meets =
+                meets.entry(kernel).or_insert_with(|| meeting_places_on(config, trace.kernel(kernel)));
+            let meets = Arc::clone(meets);
+            prepared.push(prepare(trace, *launch, config, techniques, options.checked, meets, &wrap)?);
+        }
         let report = |progress: Progress| (options.progress)(index * group_size, count, progress);
         let run = RunOptions {
             threads: options.threads,
@@ -195,6 +203,7 @@ fn prepare<S: LaunchSource>(
     config: &GpuConfig,
     techniques: &[Box<dyn Technique>],
     checked: bool,
+    meets: Arc<[bool]>,
     wrap: impl Fn(TraceLaunch) -> S,
 ) -> Result<Prepared<S>, ReplayError> {
     let launch = &trace.launches()[index];
@@ -245,7 +254,7 @@ fn prepare<S: LaunchSource>(
         )));
     }
     let shape = Shape::of(&asked, &plan, launch.kernel).map_err(ReplayError::Refused)?;
-    let machine = Machine::new(config, program, plan, shape).map_err(ReplayError::Refused)?;
+    let machine = Machine::new(config, program, plan, shape, meets).map_err(ReplayError::Refused)?;
     let detail = match has_values && (checked || !stack.is_empty()) {
         true => Detail::Values { checked },
         false => Detail::Slice { checked },

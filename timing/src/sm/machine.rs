@@ -1,7 +1,6 @@
 //! State that all SMs share while a kernel runs: configuration, decoded program, plan of the techniques,
 //! geometry.
 
-use crate::analysis::convergence::meeting_places;
 use crate::banks::BankMap;
 use crate::config::GpuConfig;
 use crate::memory::address::PartitionMap;
@@ -9,6 +8,7 @@ use crate::memory::port::ClockRatio;
 use crate::occupancy::Occupancy;
 use crate::program::{Program, TimedInst};
 use crate::techniques::{Edge, Inserted, Launch, MicroId, MicroOp, Plan};
+use std::sync::Arc;
 
 /// Base address of kernels' code; each kernel has its own 16 MiB.
 const CODE_BASE: u64 = 0xFFFE_0000_0000_0000;
@@ -49,7 +49,7 @@ pub(crate) struct Machine {
     /// I-cache line of each instruction.
     code_lines: Vec<u64>,
     /// Whether lanes meet in front of each instruction; empty where that takes no time.
-    meets: Vec<bool>,
+    meets: Arc<[bool]>,
 }
 
 /// Resources of a launch under the plan of its techniques.
@@ -91,7 +91,7 @@ fn line_of_code(config: &GpuConfig, kernel_index: u32, position: u64) -> u64 {
 }
 
 impl Machine {
-    /// Builds a machine.
+    /// Builds a machine; `meets` are the places of [`meeting_places_on`].
     ///
     /// # Errors
     /// A micro-operation cannot be timed; the error names it.
@@ -100,6 +100,7 @@ impl Machine {
         mut program: Program,
         plan: Plan,
         shape: Shape,
+        meets: Arc<[bool]>,
     ) -> Result<Machine, String> {
         let Shape { threads_per_block, shared_bytes, occupancy, kernel_index } = shape;
         let count = program.insts.len() as u32;
@@ -119,10 +120,6 @@ impl Machine {
         let before = |pc: u32| inserted_from.get(pc as usize + 1).copied().unwrap_or(0);
         let line = |pc| line_of_code(config, kernel_index, u64::from(pc + before(pc)));
         let code_lines = (0..count).map(line).collect();
-        let meets = match config.front_end.converge_cycles {
-            0 => Vec::new(),
-            _ => meeting_places(&program.kernel),
-        };
         Ok(Machine {
             banks: BankMap::new(config),
             partitions: PartitionMap::new(config),

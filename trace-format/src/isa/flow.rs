@@ -156,6 +156,16 @@ impl MachineKernel {
     pub fn flow(&self) -> Flow {
         Flow::of(self)
     }
+
+    /// Sets the reconvergence point of every branch that can separate lanes.
+    pub fn set_reconvergence(&mut self) {
+        let flow = self.flow();
+        for (pc, inst) in self.insts.iter_mut().enumerate() {
+            if inst.kind() == Kind::Branch && !inst.is_unguarded() {
+                inst.reconv = flow.reconvergence(Pc(pc as u32));
+            }
+        }
+    }
 }
 
 impl Flow {

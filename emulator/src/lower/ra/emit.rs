@@ -3,9 +3,7 @@
 
 use std::collections::HashMap;
 
-use trace_format::isa::{
-    self, Extended, Lut, MachineKernel, Op, Operand, Pc, Pred, PredSrc, Reg, SourceLine,
-};
+use trace_format::isa::{self, Extended, Lut, Op, Operand, Pc, Pred, PredSrc, Reg, SourceLine};
 
 use super::Allocated;
 use super::code::{Copy, Item};
@@ -116,17 +114,6 @@ pub(crate) fn emit(f: &Func, a: &Allocated, addressing: Addressing, role: Role) 
         e.out.insts[at].target = e.out.subs[sub.index()];
     }
     e.out
-}
-
-/// Sets the reconvergence point of every branch that can separate lanes.
-pub(crate) fn set_reconvergence(kernel: &mut MachineKernel) {
-    let flow = kernel.flow();
-    for i in 0..kernel.insts.len() {
-        let inst = &kernel.insts[i];
-        if matches!(inst.op, Op::Bra {}) && !inst.is_unguarded() {
-            kernel.insts[i].reconv = flow.reconvergence(Pc(i as u32));
-        }
-    }
 }
 
 impl Allocated {

@@ -4,9 +4,9 @@
 mod cli_kit;
 
 use cli_kit::Folder;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
-use test_kit::{Tool, skipped};
+use test_kit::{Tool, nvcc, skipped};
 
 fn folder() -> Folder {
     Folder::new().file("libcuda.so.1", "")
@@ -195,15 +195,6 @@ fn the_libraries_are_found_wherever_emu_is_installed() {
     {
         assert!(text(&ran.stderr).contains(told), "{told} is missing in:\n{}", text(&ran.stderr));
     }
-}
-
-fn nvcc() -> Option<PathBuf> {
-    let told = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
-    let home = std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache/cuda"));
-    let mut folders: Vec<PathBuf> =
-        told.chain(home).chain([PathBuf::from("/usr/local/cuda")]).map(|p| p.join("bin")).collect();
-    folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
-    folders.into_iter().map(|folder| folder.join("nvcc")).find(|p| p.is_file())
 }
 
 #[test]

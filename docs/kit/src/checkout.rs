@@ -5,39 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
-/// Programs that pages run.
-const PROGRAMS: [&str; 5] = ["emu", "timing", "trace", "demo", "cuda/libcuda.so.1"];
+pub use test_kit::programs;
 
 /// The folder of the checkout.
 #[must_use]
 pub fn root() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     fs::canonicalize(&folder).unwrap_or(folder)
-}
-
-/// The folder in which cargo has put the programs of the build that this process is a part of.
-///
-/// # Errors
-/// One of the programs is not there.
-pub fn programs() -> Result<PathBuf, String> {
-    let here = env::current_exe().map_err(|e| format!("this program has no path: {e}"))?;
-    let folder = here.ancestors().find(|folder| folder.join("deps").is_dir()).unwrap_or(&here);
-    // `cargo test` leaves the CUDA library among the crates; `cargo build` links it to where the programs find it, as here.
-    let (library, built) = (folder.join("libcuda.so"), folder.join("deps/libcuda.so"));
-    if !library.exists() && built.exists() {
-        // Another test may have been faster.
-        match fs::hard_link(&built, &library) {
-            Err(e) if !library.exists() => return Err(format!("{}: {e}", library.display())),
-            _ => {}
-        }
-    }
-    match PROGRAMS.iter().find(|program| !folder.join(program).exists()) {
-        None => Ok(folder.to_path_buf()),
-        Some(program) => Err(format!(
-            "there is no {program} in {}\n  help: `cargo build --release` builds it",
-            folder.display()
-        )),
-    }
 }
 
 /// Copies the files of the checkout that git does not ignore into a folder, as a clean clone has them.

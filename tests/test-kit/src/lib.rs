@@ -1,11 +1,13 @@
-//! Shared by tests of several crates: skipping if a tool is missing, waiting for processes that may hang, and numbers
-//! that follow from a seed.
+//! Shared by tests of several crates: programs of the build and tools of the machine, skipping if a tool is missing,
+//! waiting for processes that may hang, and numbers that follow from a seed.
 //!
 //! No result of a test depends on the speed of the computer. A test that waits for a process has a watchdog
 //! instead: a bound so far away that only a hang reaches it.
 
+mod built;
 mod random;
 
+pub use built::{nvcc, programs, python, toolkit};
 pub use random::Random;
 
 use std::io::Write;

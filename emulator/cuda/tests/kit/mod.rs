@@ -1,7 +1,4 @@
 //! Finds what tests of the CUDA libraries need: the libraries, a CUDA toolkit, a Python interpreter.
-//!
-//! The folders that `tools/scripts/cuda-toolkit.sh` and `tools/scripts/python-clients.sh` name in their examples are
-//! searched by default, so that a machine where the scripts were run once needs no variables.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -9,36 +6,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-pub(crate) use test_kit::{Tool, skipped};
-
-/// Folder into which the project's scripts install what tests need.
-fn cache() -> Option<PathBuf> {
-    let told = std::env::var_os("XDG_CACHE_HOME").filter(|v| !v.is_empty()).map(PathBuf::from);
-    let home = || std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache"));
-    Some(told.or_else(home)?.join("warplab"))
-}
-
-/// The CUDA toolkit that `CUDA_HOME` or `CUDA_PATH` name, the one that is installed, or the one of the script.
-pub(crate) fn toolkit() -> Option<PathBuf> {
-    let told = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(PathBuf::from);
-    let installed = cache().map(|c| c.join("cuda")).into_iter().chain([PathBuf::from("/usr/local/cuda")]);
-    told.chain(installed).find(|p| p.join("include/cuda.h").is_file())
-}
-
-/// The compiler of the toolkit, or the one on PATH.
-pub(crate) fn nvcc() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let folders = toolkit().map(|t| t.join("bin")).into_iter().chain(folders);
-    folders.map(|folder| folder.join("nvcc")).find(|p| p.is_file())
-}
-
-/// The interpreter that `WARPLAB_PYTHON` names, that of the script's environment, or the usual one.
-pub(crate) fn python() -> PathBuf {
-    let told = std::env::var_os("WARPLAB_PYTHON").filter(|v| !v.is_empty()).map(PathBuf::from);
-    let made = || cache().map(|c| c.join("python/bin/python3")).filter(|p| p.is_file());
-    told.or_else(made).unwrap_or_else(|| "python3".into())
-}
+#[allow(unused_imports, reason = "each test file uses its part")]
+pub(crate) use test_kit::{Tool, nvcc, python, skipped, toolkit};
 
 /// A folder of the given name with the libraries that were built with this test, as programs look for them.
 ///

@@ -144,6 +144,12 @@ impl Launch {
         self.launch().dynamic_shared_bytes
     }
 
+    /// Part of an SM's largest shared memory that the program prefers for the launch, in percent; `None` if it prefers none.
+    #[getter]
+    fn shared_carveout_percent(&self) -> Option<u8> {
+        self.launch().shared_carveout_percent
+    }
+
     /// The kernel's parameters: name, type, and bytes.
     #[getter]
     fn parameters<'py>(&self, py: Python<'py>) -> Vec<(String, String, Bound<'py, PyBytes>)> {

@@ -1,6 +1,6 @@
 //! Makes contexts, destroys them, and makes them current to threads.
 
-use crate::contexts::{Context, MAX_STACK_BYTES, STACK, current};
+use crate::contexts::{Context, MAX_STACK_BYTES, current, with_stack};
 use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, any_gpu, initialised};
 
@@ -10,7 +10,7 @@ use crate::gpu::{Gpu, any_gpu, initialised};
 /// `INVALID_CONTEXT` when there is no such context.
 pub(crate) fn set_current(context: u64) -> Outcome {
     known(context)?;
-    STACK.with_borrow_mut(|stack| {
+    with_stack(|stack| {
         stack.pop();
         if context != 0 {
             stack.push(context);
@@ -35,7 +35,7 @@ pub(crate) fn push(context: u64) -> Outcome {
         return Err(Status::INVALID_CONTEXT);
     }
     known(context)?;
-    STACK.with_borrow_mut(|stack| stack.push(context));
+    with_stack(|stack| stack.push(context));
     Ok(())
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn push(context: u64) -> Outcome {
 /// # Errors
 /// `INVALID_CONTEXT` when there is none.
 pub(crate) fn pop() -> Outcome<u64> {
-    STACK.with_borrow_mut(Vec::pop).ok_or(Status::INVALID_CONTEXT)
+    with_stack(Vec::pop).ok_or(Status::INVALID_CONTEXT)
 }
 
 /// The thread's current context, which exists.
@@ -68,7 +68,7 @@ pub(crate) fn adopt() {
             gpu.contexts.retained += 1;
         }
         drop(gpu);
-        STACK.with_borrow_mut(|stack| stack.push(primary));
+        with_stack(|stack| stack.push(primary));
     }
 }
 
@@ -100,7 +100,7 @@ impl Gpu {
     /// Makes a context and makes it current.
     pub fn create_context(&mut self, flags: u32) -> u64 {
         let context = self.contexts.all.insert(Context::new(flags));
-        STACK.with_borrow_mut(|stack| stack.push(context));
+        with_stack(|stack| stack.push(context));
         context
     }
 
@@ -113,7 +113,7 @@ impl Gpu {
             return Err(Status::INVALID_CONTEXT);
         }
         self.contexts.all.remove(context).map_err(|_| Status::INVALID_CONTEXT)?;
-        STACK.with_borrow_mut(|stack| {
+        with_stack(|stack| {
             if stack.last() == Some(&context) {
                 stack.pop();
             }
@@ -136,6 +136,13 @@ impl Gpu {
             self.reset_if_unused();
         }
         Ok(())
+    }
+
+    /// Shared memory that a kernel prefers in the thread's context, in percent of the SM's largest.
+    #[must_use]
+    pub(crate) fn preferred_carveout(&self, kernel: u64) -> Option<u8> {
+        let context = current().and_then(|context| self.contexts.all.get(context).ok());
+        self.modules.preferred_carveout(kernel, context.map_or(0, |context| context.cache_preference))
     }
 
     fn reset_if_unused(&mut self) {

@@ -12,7 +12,7 @@ use crate::recording::ending;
 use crate::recording::recorder::Recorder;
 use crate::running::perform;
 use crate::running::waiting::synchronize;
-use crate::streams::work::Launch;
+use crate::streams::work::{Launch, LaunchAttributes};
 use crate::tell::tell;
 use emulator::record::Selection;
 use std::collections::HashMap;
@@ -99,7 +99,14 @@ fn run(source: Text, args: &[u64], grid: [i32; 3], block: [i32; 3], shared_bytes
         let lent = lend(&mut gpu, args)?;
         (params, lent)
     };
-    let done = launch(&Launch { kernel, grid, block, shared_bytes, params, cooperative: false });
+    let done = launch(&Launch {
+        kernel,
+        grid,
+        block,
+        shared_bytes,
+        params,
+        attributes: LaunchAttributes::default(),
+    });
     let mut gpu = any_gpu()?;
     for start in lent {
         gpu.memory.free(start, &[Purpose::Registered])?;
@@ -204,7 +211,7 @@ pub(crate) extern "C" fn warplab_launch(
         drop(any_gpu()?);
         let params = crate::driver::launch::parameters(kernel, args, In::none())?;
         let (grid, block) = (grid.get()?, block.get()?);
-        launch(&Launch { kernel, grid, block, shared_bytes, params, cooperative: false })
+        launch(&Launch { kernel, grid, block, shared_bytes, params, attributes: LaunchAttributes::default() })
     };
     status(run())
 }

@@ -127,23 +127,27 @@ fn atomics_pay_for_collisions_at_l2() {
     }
 }
 
-/// L1 has the ways that the carve-out for the resident blocks' shared memory leaves.
-#[test]
-fn shared_memory_takes_its_part_of_the_unified_array() {
+/// Blocks that an SM holds and KiB of its L1, for a kernel with so much shared memory and a preferred carve-out in percent.
+fn split(gpu: &str, shared: u32, threads: u32, preferred: Option<u8>) -> (u32, u32) {
     use crate::program::Program;
     use crate::sm::{Machine, Shape};
     use crate::techniques::{Launch, Stack};
-    let ways = |gpu: &str, shared: u32| {
-        let config = load(gpu, &[]).expect("built-in").config;
-        let mut hand = kernel(|_| {});
-        hand.kernel.static_shared_bytes = shared;
-        let program = Program::new(&hand.kernel, &config).expect("a kernel");
-        let launch = Launch::new(&program, &config, [1, 1, 1], [1024, 1, 1]);
-        let (_, plan) = Stack::prepare(Vec::new(), &launch).expect("no technique");
-        let shape = Shape::of(&launch, &plan, 0).expect("fits");
-        let machine = Machine::new(&config, program, plan, shape, Arc::default()).expect("known operations");
-        (machine.blocks_per_sm, machine.l1_ways * config.l1.sets * 128 / 1024)
-    };
+    let config = load(gpu, &[]).expect("built-in").config;
+    let mut hand = kernel(|_| {});
+    hand.kernel.static_shared_bytes = shared;
+    let program = Program::new(&hand.kernel, &config).expect("a kernel");
+    let mut launch = Launch::new(&program, &config, [1, 1, 1], [threads, 1, 1]);
+    launch.shared_carveout_percent = preferred;
+    let (_, plan) = Stack::prepare(Vec::new(), &launch).expect("no technique");
+    let shape = Shape::of(&launch, &plan, 0).expect("fits");
+    let machine = Machine::new(&config, program, plan, shape, Arc::default()).expect("known operations");
+    (machine.blocks_per_sm, machine.l1_ways * config.l1.sets * 128 / 1024)
+}
+
+/// L1 has the ways that the carve-out for the resident blocks' shared memory leaves.
+#[test]
+fn shared_memory_takes_its_part_of_the_unified_array() {
+    let ways = |gpu: &str, shared: u32| split(gpu, shared, 1024, None);
     // Volta: 128 KiB, of which 0, 8, 16, 32, 64 or 96 are shared memory; two blocks are resident.
     assert_eq!(ways("qv100", 0), (2, 128));
     assert_eq!(ways("qv100", 4096), (2, 120));
@@ -153,6 +157,30 @@ fn shared_memory_takes_its_part_of_the_unified_array() {
     assert_eq!(ways("rtx2060", 0), (1, 64));
     assert_eq!(ways("rtx2060", 33_000), (1, 32));
     assert_eq!(ways("titanx-pascal", 0), (2, 48));
+}
+
+/// A preferred carve-out bounds the resident blocks and leaves the rest to L1; at least one block fits. The expected numbers
+/// are those of `cuda_occupancy.h`. On a Quadro GV100, a kernel with 1.7 KiB per block (pennant) that prefers L1 has 8 KiB of
+/// shared memory and four to five resident blocks.
+#[test]
+fn a_preferred_carve_out_is_obeyed() {
+    let volta = |shared, preferred| split("qv100", shared, 64, preferred);
+    assert_eq!(volta(1792, None), (32, 64));
+    assert_eq!(volta(1792, Some(0)), (4, 120));
+    assert_eq!(volta(1792, Some(100)), (32, 32));
+    // 48 KiB are not a size: 64 are the next one.
+    assert_eq!(volta(1792, Some(50)), (32, 64));
+    assert_eq!(volta(1792, Some(30)), (18, 96));
+    // A block that needs more than is preferred gets the next size that holds it.
+    assert_eq!(volta(20_000, Some(0)), (1, 96));
+    assert_eq!(volta(0, Some(0)), (32, 128));
+    // Turing has two sizes; Ampere takes a KiB of each block for itself.
+    let turing = |preferred| split("rtx2060", 1792, 64, preferred);
+    assert_eq!([turing(Some(0)), turing(Some(50)), turing(Some(51))], [(16, 64), (16, 64), (16, 32)]);
+    let ampere = |shared, preferred| split("rtx3070", shared, 64, preferred);
+    assert_eq!([ampere(1792, Some(0)), ampere(0, Some(0))], [(2, 120), (8, 120)]);
+    // L1 and shared memory of their own: nothing to prefer.
+    assert_eq!(split("titanx-pascal", 1792, 64, Some(0)), split("titanx-pascal", 1792, 64, None));
 }
 
 /// The same loads, with and without a copy of the data to the device before.

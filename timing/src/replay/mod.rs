@@ -88,6 +88,8 @@ pub struct LaunchStats {
     pub blocks_per_sm: u32,
     /// The resource that limited the blocks per SM.
     pub occupancy_limit: crate::occupancy::Limit,
+    /// Shared memory of an SM in bytes, if the program prefers a size and the GPU has a choice.
+    pub preferred_shared_bytes: Option<u32>,
     /// Registers per thread with which occupancy was computed.
     pub registers_per_thread: u32,
     /// Statistics; without L2 and DRAM if kernels ran together, because these serve all of them.
@@ -212,6 +214,7 @@ fn prepare<S: LaunchSource>(
     let mut asked = Launch::new(&program, config, launch.geometry.grid, launch.geometry.block);
     asked.blocks = blocks;
     asked.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+    asked.shared_carveout_percent = launch.shared_carveout_percent;
     asked.parameters = launch.banks.param.get(trace_format::isa::space::PARAM_BASE as usize..).unwrap_or(&[]);
     asked.banks = Some(&launch.banks);
     let has_values = trace.header().has_values();
@@ -350,6 +353,7 @@ fn launch_stats<S>(trace: &Trace, one: &Prepared<S>, job: JobOutcome) -> LaunchS
         threads_per_block: one.machine.threads_per_block,
         blocks_per_sm: one.machine.blocks_per_sm,
         occupancy_limit: one.machine.occupancy_limit,
+        preferred_shared_bytes: one.machine.carveout,
         registers_per_thread: one.machine.plan.registers_per_thread,
         stats: job.stats,
         per_sm: job.per_sm,
@@ -372,6 +376,9 @@ impl LaunchStats {
         object["threads_per_block"] = json!(self.threads_per_block);
         object["blocks_per_sm"] = json!(self.blocks_per_sm);
         object["occupancy_limit"] = json!(self.occupancy_limit.name());
+        if let Some(bytes) = self.preferred_shared_bytes {
+            object["preferred_shared_bytes"] = json!(bytes);
+        }
         object["registers_per_thread"] = json!(self.registers_per_thread);
         if let Some(sms) = sms_to_json(std::iter::once(&self.per_sm[..]), energy) {
             object["sms"] = sms;

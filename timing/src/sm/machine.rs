@@ -5,7 +5,7 @@ use crate::banks::BankMap;
 use crate::config::GpuConfig;
 use crate::memory::address::PartitionMap;
 use crate::memory::port::ClockRatio;
-use crate::occupancy::Occupancy;
+use crate::occupancy::{Occupancy, allocated_shared_bytes};
 use crate::program::{Program, TimedInst};
 use crate::techniques::{Edge, Inserted, Launch, MicroId, MicroOp, Plan};
 use std::sync::Arc;
@@ -36,6 +36,8 @@ pub(crate) struct Machine {
     pub occupancy_limit: crate::occupancy::Limit,
     /// Ways of L1 that the carve-out for the kernel's shared memory leaves.
     pub l1_ways: u32,
+    /// Shared memory of an SM in bytes, if the program prefers a size.
+    pub carveout: Option<u32>,
     /// Register-to-bank mapping.
     pub banks: BankMap,
     /// Spread of lines over partitions.
@@ -59,6 +61,8 @@ pub(crate) struct Shape {
     /// Shared memory of a block in bytes.
     shared_bytes: u32,
     occupancy: Occupancy,
+    /// Shared memory of an SM in bytes, if the program prefers a size.
+    carveout: Option<u32>,
     kernel_index: u32,
 }
 
@@ -76,6 +80,7 @@ impl Shape {
             threads_per_block: launch.threads_per_block(),
             shared_bytes: launch.demand(plan).shared_bytes,
             occupancy,
+            carveout: launch.shared_carveout(plan),
             kernel_index,
         })
     }
@@ -102,7 +107,7 @@ impl Machine {
         shape: Shape,
         meets: Arc<[bool]>,
     ) -> Result<Machine, String> {
-        let Shape { threads_per_block, shared_bytes, occupancy, kernel_index } = shape;
+        let Shape { threads_per_block, shared_bytes, occupancy, carveout, kernel_index } = shape;
         let count = program.insts.len() as u32;
         for (inst, renaming) in program.insts.iter_mut().zip(plan.renamed()) {
             inst.rename(renaming);
@@ -128,7 +133,8 @@ impl Machine {
             threads_per_block,
             blocks_per_sm: occupancy.blocks,
             occupancy_limit: occupancy.limit,
-            l1_ways: l1_ways(config, shared_bytes, occupancy.blocks),
+            l1_ways: l1_ways(config, shared_bytes, occupancy.blocks, carveout),
+            carveout,
             kernel_index,
             config: config.clone(),
             program,
@@ -220,16 +226,13 @@ impl Machine {
     }
 }
 
-/// Ways of L1 beside the smallest shared-memory carve-out that fits all resident blocks.
-fn l1_ways(config: &GpuConfig, shared_per_block: u32, blocks: u32) -> u32 {
+/// Ways of L1 beside the preferred shared-memory carve-out, or the smallest one that fits all resident blocks.
+fn l1_ways(config: &GpuConfig, shared_per_block: u32, blocks: u32, preferred: Option<u32>) -> u32 {
     let (l1, sm) = (&config.l1, &config.sm);
-    let per_block = match shared_per_block + sm.shared_reserved_per_block_bytes {
-        0 => 0,
-        bytes => bytes.next_multiple_of(sm.shared_allocation_unit_bytes),
-    };
-    let used = (per_block * blocks).min(sm.shared_memory_bytes);
+    let per_block = allocated_shared_bytes(sm, shared_per_block);
+    let used = per_block.saturating_mul(blocks).min(sm.shared_memory_bytes);
     let carveouts = &config.shared_memory.carveouts_bytes;
-    match carveouts.iter().find(|carveout| **carveout >= used) {
+    match preferred.or_else(|| carveouts.iter().copied().find(|carveout| *carveout >= used)) {
         Some(carveout) => (l1.unified_bytes - carveout) / (l1.sets * l1.line_bytes),
         None => l1.ways,
     }

@@ -589,6 +589,7 @@ mod tests {
             threads_per_block: threads,
             blocks_per_sm: 1,
             occupancy_limit: Resource::Warps,
+            preferred_shared_bytes: None,
             registers_per_thread: 16,
             stats: stats.clone(),
             per_sm: Vec::new(),

@@ -1,6 +1,6 @@
 //! Occupancy of a configured SM: CUDA's rules ([`warplab_gpus::occupancy`]) on the configuration's resources.
 
-use crate::config::SmLimits;
+use crate::config::{GpuConfig, SmLimits};
 use warplab_gpus::occupancy::{self as rules, Resources};
 
 pub use rules::{Demand, Limit, Occupancy};
@@ -37,6 +37,24 @@ pub(crate) fn with_register_blocks(sm: &SmLimits, blocks: u32, demand: &Demand) 
 #[must_use]
 pub(crate) fn registers_taken(sm: &SmLimits, unit: u32, demand: &Demand, blocks: u32) -> u32 {
     rules::registers_taken(&resources(sm, sm.registers, unit), demand, blocks)
+}
+
+/// Size of shared memory that a preference of `percent` of the largest one selects, as in `cuda_occupancy.h`: the next listed
+/// size that is not smaller and holds a block. None if the configuration lists no sizes, because L1 has its own memory.
+pub(crate) fn carveout(config: &GpuConfig, percent: u8, demand: &Demand) -> Option<u32> {
+    let sm = &config.sm;
+    let preferred = u64::from(sm.shared_memory_bytes) * u64::from(percent) / 100;
+    let wanted = preferred.max(allocated_shared_bytes(sm, demand.shared_bytes).into());
+    config.shared_memory.carveouts_bytes.iter().copied().find(|size| u64::from(*size) >= wanted)
+}
+
+/// Shared memory that a block takes, with the driver's part, in whole units.
+#[must_use]
+pub fn allocated_shared_bytes(sm: &SmLimits, bytes: u32) -> u32 {
+    match bytes.saturating_add(sm.shared_reserved_per_block_bytes) {
+        0 => 0,
+        bytes => bytes.checked_next_multiple_of(sm.shared_allocation_unit_bytes).unwrap_or(u32::MAX),
+    }
 }
 
 fn resources(sm: &SmLimits, registers: u32, register_unit: u32) -> Resources {

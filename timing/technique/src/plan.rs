@@ -1,7 +1,7 @@
 //! Decisions of techniques per kernel: their demands on the machine and the micro-operations of their
 //! compiler passes.
 
-use crate::config::GpuConfig;
+use crate::config::{GpuConfig, SmLimits};
 use crate::micro::{MicroId, MicroOp};
 use crate::occupancy::{self, Demand, Occupancy};
 use crate::program::{Program, Renaming};
@@ -204,6 +204,8 @@ pub struct Launch<'a> {
     pub blocks: u64,
     /// Dynamic shared memory per block in bytes.
     pub dynamic_shared_bytes: u32,
+    /// Part of the largest shared memory of an SM that the program prefers, in percent; none without a preference.
+    pub shared_carveout_percent: Option<u8>,
     /// The kernel's parameters as they lie in the constant bank.
     pub parameters: &'a [u8],
     /// The constant banks; none in tests without constants.
@@ -224,6 +226,7 @@ impl<'a> Launch<'a> {
             block,
             blocks,
             dynamic_shared_bytes: 0,
+            shared_carveout_percent: None,
             parameters: &[],
             banks: None,
             recording: None,
@@ -251,11 +254,35 @@ impl<'a> Launch<'a> {
     /// # Errors
     /// Not even one block fits; the error names the resource, the demand and the limit.
     pub fn occupancy(&self, plan: &Plan) -> Result<Occupancy, String> {
+        let sm = self.limits(plan);
         if let Some(blocks) = plan.register_blocks {
-            return occupancy::with_register_blocks(&self.config.sm, blocks, &self.demand(plan));
+            return occupancy::with_register_blocks(&sm, blocks, &self.demand(plan));
         }
-        let available = self.config.sm.registers.saturating_sub(plan.reserved_registers);
-        occupancy::in_units(&self.config.sm, available, self.register_unit(plan), &self.demand(plan))
+        let available = sm.registers.saturating_sub(plan.reserved_registers);
+        occupancy::in_units(&sm, available, self.register_unit(plan), &self.demand(plan))
+    }
+
+    /// As [`Launch::occupancy`] in an SM with `registers` available registers.
+    ///
+    /// # Errors
+    /// As [`Launch::occupancy`].
+    pub fn occupancy_with_registers(&self, plan: &Plan, registers: u32) -> Result<Occupancy, String> {
+        occupancy::occupancy(&self.limits(plan), registers, &self.demand(plan))
+    }
+
+    /// Bytes of shared memory in the array that L1 shares, if the program prefers a part and the configuration lists sizes.
+    #[must_use]
+    pub fn shared_carveout(&self, plan: &Plan) -> Option<u32> {
+        occupancy::carveout(self.config, self.shared_carveout_percent?, &self.demand(plan))
+    }
+
+    /// The limits of an SM while the kernel runs.
+    fn limits(&self, plan: &Plan) -> SmLimits {
+        let mut sm = self.config.sm.clone();
+        if let Some(bytes) = self.shared_carveout(plan) {
+            sm.shared_memory_bytes = bytes.min(sm.shared_memory_bytes);
+        }
+        sm
     }
 
     /// Registers of an SM that a number of blocks take under a plan.

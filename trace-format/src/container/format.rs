@@ -4,8 +4,8 @@
 //! is a 24-byte head (tag, zero, payload length, XXH3-64 of the 16 bytes before it and the payload) and its
 //! payload. Tags are four letters; a reader skips unknown records whose first letter is lower-case and
 //! refuses others. The records: one `META`; each `KERN` and `LNCH` before its use; the control bits of a kernel,
-//! `ctrl`, behind its `KERN`; the `FRAM`s of a launch behind its `LNCH`, and a `CUTL` behind them when the launch
-//! ended early; `XFER`s (copies and fills) and `wait`s (synchronisations) between launches; one `INDX`, to which
+//! `ctrl`, behind its `KERN`; the preferences of a launch, `pref`, behind its `LNCH`, if it has any; the `FRAM`s of a launch behind
+//! these, and a `CUTL` behind them when the launch ended early; `XFER`s (copies and fills) and `wait`s (synchronisations) between launches; one `INDX`, to which
 //! the footer (its offset, the file's length, the XXH3-64 of both, [`END_MAGIC`]) points. A file without a valid
 //! footer is incomplete and is read by walking its records.
 
@@ -35,6 +35,8 @@ pub const META: Tag = *b"META";
 pub const KERNEL: Tag = *b"KERN";
 /// A launch: [`super::LaunchRecord`].
 pub const LAUNCH: Tag = *b"LNCH";
+/// Preferences of the launch before it: `super::records::Preferences`; readers that do not know them skip them.
+pub const PREFERENCES: Tag = *b"pref";
 /// A run of thread blocks: `super::frame`.
 pub const FRAME: Tag = *b"FRAM";
 /// Control bits of the kernel before it; readers that do not know them skip them.

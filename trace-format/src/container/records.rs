@@ -154,6 +154,25 @@ pub struct LaunchRecord {
     pub stream: u64,
     /// Blocks that were recorded.
     pub sample: Sample,
+    /// Part of an SM's largest shared memory that the program prefers for the launch, in percent, if it prefers any; the rest of
+    /// the memory that both share is L1. It has a record of its own.
+    #[serde(skip)]
+    pub shared_carveout_percent: Option<u8>,
+}
+
+/// Preferences of a launch, in a record of their own, so that launches without any are stored as ever.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Preferences {
+    /// [`LaunchRecord::shared_carveout_percent`].
+    pub shared_carveout_percent: Option<u8>,
+}
+
+impl Preferences {
+    /// The preferences of a launch that has any.
+    pub(crate) fn of(launch: &LaunchRecord) -> Option<Preferences> {
+        let shared_carveout_percent = launch.shared_carveout_percent;
+        shared_carveout_percent.map(|_| Preferences { shared_carveout_percent })
+    }
 }
 
 /// Kind of transfer.
@@ -221,6 +240,9 @@ impl LaunchRecord {
     /// # Errors
     /// Grid or block is invalid; the error says how.
     pub fn check(&self) -> Result<(), String> {
+        if let Some(percent) = self.shared_carveout_percent.filter(|percent| *percent > 100) {
+            return Err(format!("a carve-out of {percent} percent of shared memory cannot be preferred"));
+        }
         let product = |of: [u32; 3]| of.iter().try_fold(1u64, |p, &n| p.checked_mul(u64::from(n)));
         match product(self.geometry.block) {
             Some(1..=MAX_THREADS_PER_BLOCK) => {}

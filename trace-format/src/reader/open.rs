@@ -8,7 +8,7 @@ use crate::container::format::{
     self, FOOTER_BYTES, PREAMBLE_BYTES, RECORD_HEAD_BYTES, RecordRef, Tag, word32,
 };
 use crate::container::frame::FrameHead;
-use crate::container::records::{self, FrameEntry, Index};
+use crate::container::records::{self, FrameEntry, Index, Preferences};
 use crate::container::sanity::check_kernel;
 use crate::container::{CutRecord, Header, LaunchRecord, TraceError, TransferRecord, WaitRecord};
 use crate::isa::{MachineKernel, table_hash};
@@ -93,6 +93,18 @@ impl TraceFile {
                         return Err(damaged("launch", format!("it names unknown kernel {}", launch.kernel)));
                     }
                     self.launches.push(Launch::new(launch));
+                }
+                format::PREFERENCES => {
+                    let found: Preferences =
+                        records::decode(&payload).map_err(|e| damaged("preferences", e))?;
+                    let attached = match self.launches.last_mut() {
+                        Some(Launch { record, .. }) => {
+                            record.shared_carveout_percent = found.shared_carveout_percent;
+                            record.check()
+                        }
+                        None => Err("they come before the first launch".into()),
+                    };
+                    attached.map_err(|e| self.damaged("preferences", offset, e))?;
                 }
                 format::WAITS => {
                     let waits: Vec<WaitRecord> =

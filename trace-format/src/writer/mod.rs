@@ -41,6 +41,7 @@ pub use summary::WriteSummary;
 
 use crate::container::format::Tag;
 use crate::container::part::BlockPart;
+use crate::container::records::Preferences;
 use crate::container::{Contents, LaunchRecord, TraceError, TransferRecord, WaitRecord, format};
 use crate::encode::layout::StreamLayout;
 use crate::encode::pool::MAX_WARPS_PER_BLOCK;
@@ -168,6 +169,9 @@ impl TraceWriter {
         debug_assert!(launch.geometry.warps_per_block() <= MAX_WARPS_PER_BLOCK);
         let number = self.launches;
         self.record(format::LAUNCH, &launch)?;
+        if let Some(preferences) = Preferences::of(&launch) {
+            self.record(format::PREFERENCES, &preferences)?;
+        }
         self.launches += 1;
         Ok(LaunchWriter { writer: self, number, layout, record: launch })
     }

@@ -8,7 +8,7 @@ use crate::gpu::{Gpu, gpu};
 use crate::memory::copy::Fill;
 use crate::running;
 use crate::streams::graphs::UpdateError;
-use crate::streams::work::{Graph, HostCall, HostFunction, Launch, Work};
+use crate::streams::work::{Graph, HostCall, HostFunction, Launch, LaunchAttributes, Work};
 use std::ffi::c_void;
 
 /// CUDA's `CUDA_KERNEL_NODE_PARAMS_v1`, with which the second version begins.
@@ -72,8 +72,10 @@ impl KernelParams {
     fn work(self) -> Outcome<Work> {
         let params = parameters(self.function, self.args, self.extra)?;
         let KernelParams { function, grid, block, shared_bytes, .. } = self;
-        let launch = Launch { kernel: function, grid, block, shared_bytes, params, cooperative: false };
         let gpu = gpu()?;
+        let attributes =
+            LaunchAttributes { carveout: gpu.preferred_carveout(function), ..LaunchAttributes::default() };
+        let launch = Launch { kernel: function, grid, block, shared_bytes, params, attributes };
         crate::modules::occupancy::check(gpu.device, gpu.modules.kernels.get(function)?, &launch)?;
         Ok(Work::Launch(launch))
     }

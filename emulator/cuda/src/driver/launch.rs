@@ -5,7 +5,7 @@ use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
 use crate::modules::occupancy;
 use crate::running::perform::submit;
-use crate::streams::work::{HostCall, HostFunction, Launch, Work};
+use crate::streams::work::{HostCall, HostFunction, Launch, LaunchAttributes, Work};
 use std::ffi::c_void;
 
 /// Tags in `extra`: the end; the next entry is the parameters' buffer; the next entry points to its size.
@@ -14,8 +14,11 @@ const EXTRA_BUFFER: usize = 1;
 const EXTRA_BYTES: usize = 2;
 
 /// Attributes of launches by number.
-const ATTRIBUTE_COOPERATIVE: u32 = 2;
+pub(super) const ATTRIBUTE_COOPERATIVE: u32 = 2;
 const ATTRIBUTE_CLUSTER: u32 = 4;
+pub(super) const ATTRIBUTE_CARVEOUT: u32 = 14;
+/// The carve-out of a program without a preference, -1.
+pub(super) const CARVEOUT_DEFAULT: u32 = u32::MAX;
 
 /// CUDA's `CUlaunchConfig`.
 #[repr(C)]
@@ -40,14 +43,27 @@ pub(crate) struct LaunchAttribute {
 
 const _: () = assert!(size_of::<LaunchConfig>() == 56 && size_of::<LaunchAttribute>() == 72);
 
-/// Whether a launch's attributes request a cooperative launch; clusters are refused.
-pub(crate) fn cooperative(attributes: In<LaunchAttribute>, count: u32) -> Outcome<bool> {
-    let attributes = attributes.list(count as usize)?;
-    let cluster = |a: &LaunchAttribute| a.value[..3].iter().any(|&n| n > 1);
-    if attributes.iter().any(|a| a.id == ATTRIBUTE_CLUSTER && cluster(a)) {
-        return Err(Status::NOT_SUPPORTED);
+/// The attributes of a launch; clusters are refused, others are hints that change nothing here.
+pub(crate) fn launch_attributes(list: In<LaunchAttribute>, count: u32) -> Outcome<LaunchAttributes> {
+    let mut attributes = LaunchAttributes::default();
+    for LaunchAttribute { id, value, .. } in list.list(count as usize)? {
+        match id {
+            ATTRIBUTE_CLUSTER if value[..3].iter().any(|&n| n > 1) => return Err(Status::NOT_SUPPORTED),
+            ATTRIBUTE_COOPERATIVE => attributes.cooperative = value[0] != 0,
+            ATTRIBUTE_CARVEOUT => attributes.carveout = carveout(value[0])?,
+            _ => {}
+        }
     }
-    Ok(attributes.iter().any(|a| a.id == ATTRIBUTE_COOPERATIVE && a.value[0] != 0))
+    Ok(attributes)
+}
+
+/// A preferred carve-out in percent, as programs pass it.
+pub(super) fn carveout(value: u32) -> Outcome<Option<u8>> {
+    match u8::try_from(value) {
+        Ok(percent) if percent <= 100 => Ok(Some(percent)),
+        _ if value == CARVEOUT_DEFAULT => Ok(None),
+        _ => Err(Status::INVALID_VALUE),
+    }
 }
 
 /// The bytes of a kernel's parameters, from pointers to each or from a buffer with all.
@@ -107,7 +123,8 @@ functions! {
     ) {
         let params = parameters(function, args, extra)?;
         let (grid, block) = ([gx, gy, gz], [bx, by, bz]);
-        enqueue(stream, Launch { kernel: function, grid, block, shared_bytes, params, cooperative: false })
+        let attributes = LaunchAttributes::default();
+        enqueue(stream, Launch { kernel: function, grid, block, shared_bytes, params, attributes })
     }
 
     "cuLaunchCooperativeKernel" / "cuLaunchCooperativeKernel_ptsz" 9000 Context launch_cooperative_kernel(
@@ -116,16 +133,17 @@ functions! {
     ) {
         let params = parameters(function, args, In(std::ptr::null()))?;
         let (grid, block) = ([gx, gy, gz], [bx, by, bz]);
-        enqueue(stream, Launch { kernel: function, grid, block, shared_bytes, params, cooperative: true })
+        let attributes = LaunchAttributes { cooperative: true, ..LaunchAttributes::default() };
+        enqueue(stream, Launch { kernel: function, grid, block, shared_bytes, params, attributes })
     }
 
     "cuLaunchKernelEx" / "cuLaunchKernelEx_ptsz" 11060 Context launch_kernel_ex(
         config: In<LaunchConfig>, function: u64, args: In<In<u8>>, extra: In<usize>,
     ) {
         let LaunchConfig { grid, block, shared_bytes, stream, attributes, attribute_count } = config.get()?;
-        let cooperative = cooperative(attributes, attribute_count)?;
+        let attributes = launch_attributes(attributes, attribute_count)?;
         let params = parameters(function, args, extra)?;
-        enqueue(stream, Launch { kernel: function, grid, block, shared_bytes, params, cooperative })
+        enqueue(stream, Launch { kernel: function, grid, block, shared_bytes, params, attributes })
     }
 
     "cuLaunchHostFunc" / "cuLaunchHostFunc_ptsz" 10000 Context launch_host_func(

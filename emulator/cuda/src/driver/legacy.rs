@@ -4,7 +4,7 @@
 use super::{In, Stream, functions, launch};
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
-use crate::streams::work::Launch;
+use crate::streams::work::{Launch, LaunchAttributes};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -52,7 +52,14 @@ fn run(function: u64, grid: [i32; 2], stream: Stream) -> Outcome {
     let grid = [unsigned(grid[0])?, unsigned(grid[1])?, 1];
     launch::enqueue(
         stream,
-        Launch { kernel: function, grid, block, shared_bytes, params, cooperative: false },
+        Launch {
+            kernel: function,
+            grid,
+            block,
+            shared_bytes,
+            params,
+            attributes: LaunchAttributes::default(),
+        },
     )
 }
 

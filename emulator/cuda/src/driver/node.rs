@@ -3,6 +3,7 @@
 
 use super::copy::Copy3;
 use super::graph::{HostParams, KernelParams, KernelParams2, MemsetParams, add, child_work, kind};
+use super::launch::{ATTRIBUTE_CARVEOUT, ATTRIBUTE_COOPERATIVE, CARVEOUT_DEFAULT, carveout};
 use super::pool::PoolProperties;
 use super::{In, Out, Text, device, functions};
 use crate::error::{Outcome, Status};
@@ -186,15 +187,15 @@ fn kernel_params(node: u64) -> Outcome<KernelParams> {
 }
 
 /// Attributes of launches: an access policy, whether blocks are resident together, priority.
-const ATTRIBUTES: [u32; 3] = [1, COOPERATIVE, 8];
-const COOPERATIVE: u32 = 2;
+const ATTRIBUTES: [u32; 4] = [1, ATTRIBUTE_COOPERATIVE, 8, ATTRIBUTE_CARVEOUT];
 
 fn attribute(node: u64, number: u32, to: Out<[u32; 16]>) -> Outcome {
     let gpu = gpu()?;
     let Work::Launch(launch) = &gpu.streams.node(node)?.work else { return Err(Status::INVALID_VALUE) };
     let mut value = [0; 16];
     match number {
-        COOPERATIVE => value[0] = u32::from(launch.cooperative),
+        ATTRIBUTE_COOPERATIVE => value[0] = u32::from(launch.attributes.cooperative),
+        ATTRIBUTE_CARVEOUT => value[0] = launch.attributes.carveout.map_or(CARVEOUT_DEFAULT, u32::from),
         _ if ATTRIBUTES.contains(&number) => {}
         _ => return Err(Status::INVALID_VALUE),
     }
@@ -205,7 +206,12 @@ fn set_attribute(node: u64, number: u32, value: In<[u32; 16]>) -> Outcome {
     let value = value.get()?;
     let mut gpu = gpu()?;
     match &mut gpu.streams.node_mut(None, node)?.work {
-        Work::Launch(launch) if number == COOPERATIVE => launch.cooperative = value[0] != 0,
+        Work::Launch(launch) if number == ATTRIBUTE_COOPERATIVE => {
+            launch.attributes.cooperative = value[0] != 0;
+        }
+        Work::Launch(launch) if number == ATTRIBUTE_CARVEOUT => {
+            launch.attributes.carveout = carveout(value[0])?;
+        }
         // The others are hints.
         Work::Launch(_) if ATTRIBUTES.contains(&number) => {}
         _ => return Err(Status::INVALID_VALUE),
@@ -216,11 +222,11 @@ fn set_attribute(node: u64, number: u32, value: In<[u32; 16]>) -> Outcome {
 fn copy_attributes(to: u64, from: u64) -> Outcome {
     let mut gpu = gpu()?;
     let Work::Launch(from) = &gpu.streams.node(from)?.work else { return Err(Status::INVALID_VALUE) };
-    let cooperative = from.cooperative;
+    let attributes = from.attributes;
     let Work::Launch(to) = &mut gpu.streams.node_mut(None, to)?.work else {
         return Err(Status::INVALID_VALUE);
     };
-    to.cooperative = cooperative;
+    to.attributes = attributes;
     Ok(())
 }
 

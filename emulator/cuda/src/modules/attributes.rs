@@ -100,6 +100,24 @@ impl Modules {
         Ok(())
     }
 
+    /// Shared memory that a kernel prefers, in percent of the SM's largest, as in `cuda_occupancy.h`: by its carve-out, else by
+    /// its cache preference, else by that of the context.
+    pub(crate) fn preferred_carveout(&self, kernel: u64, of_context: u32) -> Option<u8> {
+        const PREFER_SHARED: u32 = 1;
+        const PREFER_L1: u32 = 2;
+        const PREFER_EQUAL: u32 = 3;
+        let [carveout, own] = self.kernels.get(kernel).ok()?.preferences;
+        if let Ok(percent) = u8::try_from(carveout) {
+            return Some(percent);
+        }
+        match if own == 0 { of_context } else { own.unsigned_abs() } {
+            PREFER_SHARED => Some(100),
+            PREFER_L1 => Some(0),
+            PREFER_EQUAL => Some(50),
+            _ => None,
+        }
+    }
+
     /// Blocks of a kernel that an SM holds.
     #[must_use]
     pub fn blocks_per_sm(&self, kernel: &Kernel, threads: u32, dynamic_shared_bytes: usize) -> i32 {

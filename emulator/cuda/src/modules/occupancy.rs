@@ -39,7 +39,7 @@ pub(crate) fn check(device: &Device, kernel: &Kernel, launch: &Launch) -> Outcom
     }
     let resident = resident_blocks(device, kernel, threads as u32, launch.shared_bytes)?;
     let blocks: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
-    if launch.cooperative && blocks > u64::from(resident.blocks) * u64::from(device.sms) {
+    if launch.attributes.cooperative && blocks > u64::from(resident.blocks) * u64::from(device.sms) {
         return Err(Status::COOPERATIVE_LAUNCH_TOO_LARGE);
     }
     Ok(())

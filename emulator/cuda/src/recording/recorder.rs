@@ -63,6 +63,15 @@ pub struct Recorder {
     stamp: u64,
 }
 
+/// How a kernel is launched, beside its shape.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct How {
+    /// Its stream.
+    pub stream: u64,
+    /// Preferred shared memory in percent of the SM's largest; none without a preference.
+    pub carveout: Option<u8>,
+}
+
 impl Recorder {
     /// The recording requested by the environment.
     #[must_use]
@@ -215,12 +224,12 @@ impl Recorder {
     pub fn run(
         &mut self,
         memory: &mut GlobalMemory,
-        (launch, kernel, stream): (&exec::Launch<'_>, &Kernel, u64),
+        (launch, kernel, how): (&exec::Launch<'_>, &Kernel, How),
         options: &Options,
         observer: &dyn Observer,
     ) -> Result<Stats, LaunchError> {
         let sample = self.selection.sample();
-        let begun = self.begin(memory, launch, kernel, stream);
+        let begun = self.begin(memory, launch, kernel, how);
         let what = (launch, &*kernel.prepared);
         let (ended, outcome) = match begun {
             Err(error) => {
@@ -255,7 +264,7 @@ impl Recorder {
         memory: &GlobalMemory,
         launch: &exec::Launch<'_>,
         kernel: &Kernel,
-        stream: u64,
+        how: How,
     ) -> Result<LaunchWriter<'_>, TraceError> {
         if self.writer.is_none() {
             self.writer = Some(start(&self.path, self.replaces.clone())?);
@@ -295,8 +304,9 @@ impl Recorder {
             banks: launch.banks.clone(),
             buffers,
             number: launch.index.into(),
-            stream,
+            stream: how.stream,
             sample: self.selection.sample(),
+            shared_carveout_percent: how.carveout,
         })
     }
 }

@@ -4,6 +4,7 @@ use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, Held};
 use crate::modules::occupancy::check;
 use crate::recording::ending;
+use crate::recording::recorder::How;
 use crate::running::desk::{self, Submission};
 use crate::streams::work::Launch;
 use crate::summary;
@@ -79,7 +80,10 @@ pub(crate) fn run_one(
     let stream = submission.stream;
     desk::open(gpu, submission);
     let outcome = match &mut recorder {
-        Some(recorder) => recorder.run(&mut memory, (&what, &kernel, stream), &options, &heard),
+        Some(recorder) => {
+            let how = How { stream, carveout: launch.attributes.carveout };
+            recorder.run(&mut memory, (&what, &kernel, how), &options, &heard)
+        }
         None => {
             let sink = &mut Unrecorded;
             exec::launch_prepared(&mut memory, (&what, &kernel.prepared), &options, sink, &heard)

@@ -13,7 +13,7 @@ use crate::modules::kernel::Kernel;
 use crate::modules::occupancy::{check, resident_blocks};
 use crate::running::desk::Submission;
 use crate::running::launch::run_one;
-use crate::streams::work::{Launch, Work};
+use crate::streams::work::{Launch, LaunchAttributes, Work};
 use crate::summary;
 use crate::tell::tell;
 use emulator::exec::nested::{
@@ -110,7 +110,7 @@ impl Nested<'_> {
             block: request.block,
             shared_bytes: request.shared_bytes,
             params: request.params,
-            cooperative: false,
+            attributes: LaunchAttributes::default(),
         };
         if self.depth >= MAX_DEPTH {
             return Err(Status::LAUNCH_MAX_DEPTH_EXCEEDED);

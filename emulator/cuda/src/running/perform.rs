@@ -22,8 +22,13 @@ use std::sync::atomic::Ordering;
 ///
 /// # Errors
 /// When the work cannot be done, or the stream refuses it.
-pub(crate) fn submit(stream: u64, work: Work) -> Outcome {
+pub(crate) fn submit(stream: u64, mut work: Work) -> Outcome {
     let mut gpu = gpu()?;
+    if let Work::Launch(Launch { kernel, attributes, .. }) = &mut work
+        && attributes.carveout.is_none()
+    {
+        attributes.carveout = gpu.preferred_carveout(*kernel);
+    }
     match gpu.streams.submit(stream, work)? {
         Submitted::Captured(_) => Ok(()),
         Submitted::Now(work) if waiting::queue(&mut gpu, stream, &work) => Ok(()),

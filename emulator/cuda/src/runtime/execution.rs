@@ -3,14 +3,15 @@
 use super::registration::{kernel_of, refusal};
 use super::{done, given, store};
 use crate::driver::In;
-use crate::driver::launch::{LaunchAttribute, cooperative, parameters};
+use crate::driver::launch::{LaunchAttribute, launch_attributes, parameters};
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
 use crate::modules::occupancy;
 use crate::running::perform::submit;
-use crate::streams::work::{Launch, Work};
+use crate::streams::work::{Launch, LaunchAttributes, Work};
 use std::cell::RefCell;
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 
 /// CUDA's `dim3`.
 #[repr(C)]
@@ -31,14 +32,14 @@ impl From<Dim3> for [u32; 3] {
 }
 
 thread_local! {
-    /// Configurations between `<<<` and the launch.
-    static PUSHED: RefCell<Vec<(Dim3, Dim3, usize, u64)>> = const { RefCell::new(Vec::new()) };
+    /// Configurations between `<<<` and the launch. They are never dropped: destructors of the program may launch kernels.
+    static PUSHED: ManuallyDrop<RefCell<Vec<(Dim3, Dim3, usize, u64)>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
 /// `__cudaPushCallConfiguration`.
 #[unsafe(export_name = "warplab___cudaPushCallConfiguration")]
 pub(crate) extern "C" fn push_call_configuration(grid: Dim3, block: Dim3, shared: usize, stream: u64) -> u32 {
-    PUSHED.with_borrow_mut(|pushed| pushed.push((grid, block, shared, stream)));
+    PUSHED.with(|pushed| pushed.borrow_mut().push((grid, block, shared, stream)));
     0
 }
 
@@ -54,7 +55,7 @@ pub(crate) unsafe extern "C" fn pop_call_configuration(
     stream: *mut u64,
 ) -> Status {
     let pop = || -> Outcome {
-        let popped = PUSHED.with_borrow_mut(Vec::pop).ok_or(Status::MISSING_CONFIGURATION)?;
+        let popped = PUSHED.with(|pushed| pushed.borrow_mut().pop()).ok_or(Status::MISSING_CONFIGURATION)?;
         // SAFETY: as the caller promises.
         unsafe {
             store(grid, popped.0)?;
@@ -75,11 +76,11 @@ pub(super) unsafe fn launch_of(
     (grid, block): (Dim3, Dim3),
     args: *mut *mut c_void,
     shared: usize,
-    cooperative: bool,
+    attributes: LaunchAttributes,
 ) -> Outcome<Launch> {
     let params = parameters(kernel, In(args.cast()), In::none())?;
     let shared_bytes = u32::try_from(shared).map_err(|_| Status::INVALID_VALUE)?;
-    let launch = Launch { kernel, grid: grid.into(), block: block.into(), shared_bytes, params, cooperative };
+    let launch = Launch { kernel, grid: grid.into(), block: block.into(), shared_bytes, params, attributes };
     let gpu = gpu()?;
     occupancy::check(gpu.device, gpu.modules.kernels.get(kernel)?, &launch)?;
     drop(gpu);
@@ -92,10 +93,10 @@ unsafe fn launch_kernel(
     args: *mut *mut c_void,
     shared: usize,
     stream: u64,
-    cooperative: bool,
+    attributes: LaunchAttributes,
 ) -> Outcome {
     // SAFETY: as the caller promises.
-    let launch = unsafe { launch_of(kernel, shape, args, shared, cooperative) }?;
+    let launch = unsafe { launch_of(kernel, shape, args, shared, attributes) }?;
     submit(stream, Work::Launch(launch))
 }
 
@@ -113,7 +114,8 @@ pub unsafe extern "C" fn launch_handle(
     stream: u64,
 ) -> Status {
     // SAFETY: as the caller promises.
-    let launched = unsafe { launch_kernel(kernel, (grid, block), args, shared, stream, false) };
+    let launched =
+        unsafe { launch_kernel(kernel, (grid, block), args, shared, stream, LaunchAttributes::default()) };
     done(launched.map_err(|status| match status {
         Status::INVALID_RESOURCE_HANDLE => refusal(kernel).unwrap_or(status),
         other => other,
@@ -134,8 +136,9 @@ pub(crate) unsafe extern "C" fn launch_host_function(
     stream: u64,
 ) -> Status {
     // SAFETY: as the caller promises.
-    let launched = kernel_of(function)
-        .and_then(|kernel| unsafe { launch_kernel(kernel, (grid, block), args, shared, stream, false) });
+    let launched = kernel_of(function).and_then(|kernel| unsafe {
+        launch_kernel(kernel, (grid, block), args, shared, stream, LaunchAttributes::default())
+    });
     done(launched)
 }
 
@@ -166,11 +169,11 @@ pub(crate) unsafe extern "C" fn launch_kernel_ex(
     let launch = || -> Outcome {
         // SAFETY: as the caller promises.
         let config = unsafe { given(config) }.ok_or(Status::INVALID_VALUE)?;
-        let cooperative = cooperative(config.attributes, config.attribute_count)?;
+        let attributes = launch_attributes(config.attributes, config.attribute_count)?;
         let (shape, shared) = ((config.grid, config.block), config.dynamic_shared_bytes);
         let kernel = kernel_of(function)?;
         // SAFETY: as the caller promises.
-        unsafe { launch_kernel(kernel, shape, args, shared, config.stream, cooperative) }
+        unsafe { launch_kernel(kernel, shape, args, shared, config.stream, attributes) }
     };
     done(launch())
 }
@@ -188,8 +191,9 @@ pub(crate) unsafe extern "C" fn launch_cooperative_kernel(
     shared: usize,
     stream: u64,
 ) -> Status {
+    let attributes = LaunchAttributes { cooperative: true, ..LaunchAttributes::default() };
     // SAFETY: as the caller promises.
     let launched = kernel_of(function)
-        .and_then(|kernel| unsafe { launch_kernel(kernel, (grid, block), args, shared, stream, true) });
+        .and_then(|kernel| unsafe { launch_kernel(kernel, (grid, block), args, shared, stream, attributes) });
     done(launched)
 }

@@ -12,7 +12,7 @@ use crate::driver::{In, Out};
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
 use crate::memory::copy::Copy;
-use crate::streams::work::Work;
+use crate::streams::work::{LaunchAttributes, Work};
 use crate::tell::tell;
 use std::ffi::c_void;
 
@@ -39,7 +39,9 @@ unsafe fn kernel_work(params: *const KernelParams) -> Outcome<Work> {
             return Err(Status::NOT_SUPPORTED);
         }
         let kernel = kernel_of(p.function)?;
-        launch_of(kernel, (p.grid, p.block), p.params, p.shared_bytes as usize, false).map(Work::Launch)
+        let carveout = gpu()?.preferred_carveout(kernel);
+        let attributes = LaunchAttributes { carveout, ..LaunchAttributes::default() };
+        launch_of(kernel, (p.grid, p.block), p.params, p.shared_bytes as usize, attributes).map(Work::Launch)
     }
 }
 

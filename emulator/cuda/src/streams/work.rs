@@ -25,8 +25,17 @@ pub struct Launch {
     pub shared_bytes: u32,
     /// The parameters, each at its offset.
     pub params: Vec<u8>,
+    /// Attributes of the launch.
+    pub attributes: LaunchAttributes,
+}
+
+/// Attributes of a launch, as far as they matter here.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LaunchAttributes {
     /// Whether all blocks have to be resident at once.
     pub cooperative: bool,
+    /// Preferred shared memory in percent of the SM's largest; none without a preference.
+    pub carveout: Option<u8>,
 }
 
 /// A function of the program that is called in the order of a stream.

@@ -13,7 +13,6 @@
 //! makes the state unsafe: where a load shares another block's register, it gives its own back.
 
 use super::reservations::Reservations;
-use crate::occupancy::occupancy;
 use crate::program::{Path, Program};
 use crate::techniques::{Launch, Plan};
 
@@ -51,7 +50,7 @@ pub(super) fn admit(
     }
     let space = u64::from(config.sm.registers) * u64::from(percent) / 100;
     let space = u32::try_from(space).unwrap_or(u32::MAX);
-    let blocks = occupancy(&config.sm, space, &launch.demand(plan))?.blocks;
+    let blocks = launch.occupancy_with_registers(plan, space)?.blocks;
     let warps = launch.threads_per_block().div_ceil(32);
     let (physical, demand) = (config.sm.registers / 32, demand(program, warps));
     if blocks <= own || (demand > physical && !never_run_out) {

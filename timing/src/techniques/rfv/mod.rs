@@ -28,7 +28,6 @@ use super::{
 };
 use crate::analysis::release::Release;
 use crate::config::GpuConfig;
-use crate::occupancy::occupancy;
 use crate::program::{RegSet, TimedInst};
 use crate::source::Row;
 use metadata::FlagCache;
@@ -278,7 +277,7 @@ impl Technique for Rfv {
         if self.params.mechanism {
             let space = u64::from(config.sm.registers) * u64::from(self.params.space) / 100;
             let space = u32::try_from(space).unwrap_or(u32::MAX);
-            plan.register_blocks = Some(occupancy(&config.sm, space, &launch.demand(plan))?.blocks);
+            plan.register_blocks = Some(launch.occupancy_with_registers(plan, space)?.blocks);
             let release = Release::of(&program.kernel, &program.kernel.flow());
             if !self.params.ideal {
                 self.insert_metadata(launch, plan, &release);

@@ -3,7 +3,7 @@
 //! JSON keys: `file_bytes`, `tool`, `opcode_table` (its hash), `values` (whether all can be regenerated), `complete`, `warp_instructions`, `thread_instructions`,
 //! `bytes_per_warp_instruction`, `frames`, `kernels` (a list: `name`, `instructions`, `registers_per_thread`,
 //! `static_shared_bytes`, `local_bytes_per_thread`, `sources`: a list of `language` and `name`), `launches` (a list: `kernel`, `grid`, `block`,
-//! `dynamic_shared_bytes`, `number` within the run, `stream`, `blocks`, `blocks_recorded`, `sample` (`all`, `first` or
+//! `dynamic_shared_bytes`, `shared_carveout_percent` (what the program prefers, or null), `number` within the run, `stream`, `blocks`, `blocks_recorded`, `sample` (`all`, `first` or
 //! `even`), `cut` (why it ended early), `warp_instructions`, `thread_instructions`), `transfers` (copies, fills and waits
 //! between launches, a list: `kind`, `count`, `bytes`) and `sections` (an object: `stored_bytes`, `raw_bytes` by
 //! section; the stored ones sum to `file_bytes`).
@@ -58,6 +58,7 @@ struct LaunchInfo {
     grid: [u32; 3],
     block: [u32; 3],
     dynamic_shared_bytes: u32,
+    shared_carveout_percent: Option<u8>,
     number: u64,
     stream: u64,
     blocks: u64,
@@ -150,6 +151,7 @@ fn gather(trace: &Trace, sections: &[Section]) -> Info {
         grid: l.geometry.grid,
         block: l.geometry.block,
         dynamic_shared_bytes: l.dynamic_shared_bytes,
+        shared_carveout_percent: l.shared_carveout_percent,
         number: l.number,
         stream: l.stream,
         blocks: l.geometry.blocks(),
@@ -227,7 +229,11 @@ fn sections(trace: &Trace) -> Vec<Section> {
     let mut sections = vec![
         Section { name: "header", stored: of_tag(format::META), raw: None },
         Section { name: "kernels", stored: of_tag(format::KERNEL) + of_tag(format::CONTROL), raw: None },
-        Section { name: "launches", stored: of_tag(format::LAUNCH) + of_tag(format::CUT), raw: None },
+        Section {
+            name: "launches",
+            stored: of_tag(format::LAUNCH) + of_tag(format::PREFERENCES) + of_tag(format::CUT),
+            raw: None,
+        },
         Section { name: "copies and fills", stored: of_tag(format::TRANSFERS), raw: None },
         framed("frame directories", frame_sections[0]),
         framed("paths", frame_sections[1]),
@@ -280,28 +286,28 @@ fn kernel_table(info: &Info) -> Table {
 }
 
 fn launch_table(info: &Info) -> Table {
-    let mut t = table(&[
-        "",
-        "launch of",
-        "grid",
-        "block",
-        "dynamic shared",
-        "blocks",
-        "stream",
-        "warp instructions",
-        "lanes active",
-    ]);
+    // Few programs prefer a carve-out; the column is there for those that do.
+    let preferred = info.launches.iter().any(|l| l.shared_carveout_percent.is_some());
+    let mut header = vec!["", "launch of", "grid", "block", "dynamic shared"];
+    header.extend(preferred.then_some("carve-out"));
+    header.extend(["blocks", "stream", "warp instructions", "lanes active"]);
+    let mut t = table(&header);
     let names = shown_names(info);
     let hidden = info.launches.len().saturating_sub(LISTED_LAUNCHES);
     for (i, l) in info.launches.iter().enumerate().take(LISTED_LAUNCHES) {
         let name = info.kernels.get(l.kernel as usize).map_or("?", |k| names.get(&k.name));
         let lanes = l.thread_instructions as f64 / l.warp_instructions.max(1) as f64;
-        t.add_row([
+        let mut row = vec![
             i.to_string(),
             name.to_string(),
             l.grid.map(|n| n.to_string()).join("×"),
             l.block.map(|n| n.to_string()).join("×"),
             l.dynamic_shared_bytes.to_string(),
+        ];
+        if preferred {
+            row.push(l.shared_carveout_percent.map_or_else(String::new, |percent| format!("{percent} %")));
+        }
+        row.extend([
             if l.blocks_recorded == l.blocks {
                 l.blocks.to_string()
             } else {
@@ -311,6 +317,7 @@ fn launch_table(info: &Info) -> Table {
             l.warp_instructions.to_string(),
             format!("{lanes:.1}"),
         ]);
+        t.add_row(row);
     }
     if hidden > 0 {
         t.add_row(["…".to_string(), format!("{hidden} more; --json lists all")]);

@@ -4,7 +4,8 @@
 //! `libcudart.so.13` only forwards: for every function `X` of `data/runtime.tsv` it has a symbol of the version that
 //! programs ask for, which goes to the `warplab_X` that `src/runtime` exports, or says that it is not there. Both
 //! lie, under the names that the loader looks for, in the folder `cuda` beside the programs that cargo builds, with
-//! a `ptxas` that passes PTX on.
+//! a `ptxas` that passes PTX on. Libraries that come with NVIDIA's driver, or that depend on its private parts, have
+//! stand-ins of the same form ([`STAND_INS`]).
 //!
 //! CUDA 12 has a second version of functions whose only version CUDA 13 has, so that `X_v2` there is our `X`. What is
 //! different in CUDA 12 alone is called `warplab_X_v12`.
@@ -25,18 +26,62 @@ const PREFIX: &str = "warplab_";
 /// Functions of CUDA 12 that have a second version there, though both do the same here.
 const UNCHANGED: [&str; 1] = ["cudaEventElapsedTime"];
 
+/// A library of NVIDIA's that programs load beside the driver: its functions, those that `src` implements, and its names by
+/// version.
+struct StandIn {
+    /// List of its functions and their versions.
+    functions: &'static str,
+    /// Folder with the implementation.
+    source: &'static str,
+    /// Whether its symbols have versions.
+    versioned: bool,
+    /// Names of the library by version.
+    libraries: &'static [(&'static str, &'static str)],
+    /// What a function without an implementation calls with its name.
+    absent: &'static str,
+}
+
+/// The libraries with a stand-in.
+const STAND_INS: [StandIn; 3] = [
+    StandIn {
+        functions: "data/nvml.tsv",
+        source: "src/nvml",
+        versioned: false,
+        libraries: &[("1", "libnvidia-ml.so.1")],
+        absent: "crate::nvml::absent",
+    },
+    StandIn {
+        functions: "data/cupti.tsv",
+        source: "src/cupti",
+        versioned: true,
+        libraries: &[("12", "libcupti.so.12"), ("13", "libcupti.so.13")],
+        absent: "crate::cupti::absent",
+    },
+    StandIn {
+        functions: "data/cudnn.tsv",
+        source: "src/cudnn",
+        versioned: true,
+        libraries: &[("9", "libcudnn.so.9")],
+        absent: "crate::cudnn::absent",
+    },
+];
+
 fn main() {
     println!("cargo::rerun-if-changed=data/errors.tsv");
     println!("cargo::rerun-if-changed=data/bin");
     println!("cargo::rerun-if-changed=data/runtime.tsv");
     println!("cargo::rerun-if-changed=src/runtime");
+    for stand_in in &STAND_INS {
+        println!("cargo::rerun-if-changed={}", stand_in.functions);
+        println!("cargo::rerun-if-changed={}", stand_in.source);
+    }
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
     // Threads of the library run until the process ends, so its code must not be unloaded.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where to write"));
     errors(&out);
-    if let Err(what) = runtime_library(&out) {
-        println!("cargo::error=cannot build the CUDA runtime library: {what}");
+    if let Err(what) = runtime_library(&out).and_then(|()| stand_ins(&out)) {
+        println!("cargo::error=cannot build the libraries in front of libcuda.so: {what}");
     }
 }
 
@@ -95,7 +140,7 @@ impl Api {
             (name.to_owned(), versions.split(' ').map(str::to_owned).collect())
         };
         let functions: BTreeMap<_, _> = table.lines().skip(1).map(row).collect();
-        let ours = runtime_functions()?;
+        let ours = functions_of("src/runtime")?;
         let known = |f: &&String| functions.contains_key(f.trim_end_matches("_v12"));
         if let Some(unknown) = ours.iter().find(|f| !known(f)) {
             return Err(io::Error::other(format!("{unknown} is not in data/runtime.tsv")));
@@ -170,19 +215,8 @@ fn runtime_library(out: &Path) -> io::Result<()> {
     fs::write(out.join("runtime.rs"), api.source())?;
     let targets: BTreeSet<String> =
         RUNTIMES.iter().flat_map(|v| api.functions.keys().filter_map(|f| api.target(f, v))).collect();
-    let stub = out.join("libcuda.so.1");
-    let mut source = String::from(".text\n");
-    for f in &targets {
-        let _ = writeln!(source, ".globl {PREFIX}{f}\n.type {PREFIX}{f},@function\n{PREFIX}{f}:");
-    }
-    assemble(out, "stub", &source, &stub, &["-Wl,-soname,libcuda.so.1".into()])?;
-    // Cargo runs this in target/PROFILE/build/cuda-HASH; the programs are in target/PROFILE.
-    let programs = out.ancestors().nth(3).ok_or_else(|| io::Error::other("no folder for programs"))?;
-    let folder = programs.join("cuda");
-    fs::create_dir_all(&folder)?;
+    let folder = libraries_folder(out)?;
     for version in RUNTIMES {
-        let runtime = format!("libcudart.so.{version}");
-        let library = out.join(&runtime);
         let mut source = String::from(".text\n");
         for (f, target) in api.functions.keys().filter_map(|f| Some((f, api.target(f, version)?))) {
             // Programs compiled for per-thread default streams use names with these suffixes. Work is done
@@ -192,17 +226,7 @@ fn runtime_library(out: &Path) -> io::Result<()> {
             }
             let _ = writeln!(source, "{}", forward(&target)?);
         }
-        let script = out.join(format!("{runtime}.map"));
-        fs::write(&script, format!("{runtime} {{ global: *; }};\n"))?;
-        let flags = [
-            format!("-Wl,-soname,{runtime}"),
-            format!("-Wl,--version-script={}", script.display()),
-            "-Wl,-rpath,$ORIGIN".into(),
-            "-Wl,--no-as-needed".into(),
-            stub.display().to_string(),
-        ];
-        assemble(out, &runtime, &source, &library, &flags)?;
-        replace(&folder.join(runtime), |to| fs::copy(&library, to).map(drop))?;
+        front(out, &format!("libcudart.so.{version}"), true, &source, &targets)?;
     }
     fs::create_dir_all(folder.join("bin"))?;
     for tool in TOOLS {
@@ -215,6 +239,87 @@ fn runtime_library(out: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Where programs find the libraries. Cargo runs this in target/PROFILE/build/cuda-HASH; the programs are in target/PROFILE.
+fn libraries_folder(out: &Path) -> io::Result<PathBuf> {
+    let programs = out.ancestors().nth(3).ok_or_else(|| io::Error::other("no folder for programs"))?;
+    let folder = programs.join("cuda");
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// Links a library of jumps to functions that `libcuda.so` exports, and puts it where programs find it. If it is `versioned`,
+/// its symbols have the library's name as their version, as in NVIDIA's.
+fn front(
+    out: &Path,
+    name: &str,
+    versioned: bool,
+    source: &str,
+    targets: &BTreeSet<String>,
+) -> io::Result<()> {
+    // A libcuda.so.1 with these symbols and nothing else, to link with.
+    let stub = out.join("libcuda.so.1");
+    let mut text = String::from(".text\n");
+    for f in targets {
+        let _ = writeln!(text, ".globl {PREFIX}{f}\n.type {PREFIX}{f},@function\n{PREFIX}{f}:");
+    }
+    assemble(out, "stub", &text, &stub, &["-Wl,-soname,libcuda.so.1".into()])?;
+    let (library, script) = (out.join(name), out.join(format!("{name}.map")));
+    let mut flags = vec![
+        format!("-Wl,-soname,{name}"),
+        "-Wl,-rpath,$ORIGIN".into(),
+        "-Wl,--no-as-needed".into(),
+        stub.display().to_string(),
+    ];
+    if versioned {
+        fs::write(&script, format!("{name} {{ global: *; }};\n"))?;
+        flags.push(format!("-Wl,--version-script={}", script.display()));
+    }
+    assemble(out, name, source, &library, &flags)?;
+    replace(&libraries_folder(out)?.join(name), |to| fs::copy(&library, to).map(drop))
+}
+
+/// Links the stand-ins, and writes the functions that say that they are absent, and the list of the libraries.
+fn stand_ins(out: &Path) -> io::Result<()> {
+    let (mut code, mut names) = (String::new(), Vec::new());
+    for stand_in in &STAND_INS {
+        let table = fs::read_to_string(stand_in.functions)?;
+        let rows: Vec<(&str, Vec<&str>)> = table
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split_once('\t'))
+            .map(|(name, versions)| (name, versions.split(' ').collect()))
+            .collect();
+        let ours = functions_of(stand_in.source)?;
+        if let Some(unknown) = ours.iter().find(|f| rows.iter().all(|(name, _)| name != f)) {
+            return Err(io::Error::other(format!("{unknown} is not in {}", stand_in.functions)));
+        }
+        for (name, _) in rows.iter().filter(|(name, _)| !ours.contains(*name)) {
+            let _ = writeln!(
+                code,
+                "#[unsafe(export_name = \"{PREFIX}{name}\")]\nextern \"C\" fn {name}() -> u32 {{\n    {}({name:?})\n}}",
+                stand_in.absent
+            );
+        }
+        for (version, library) in stand_in.libraries {
+            let mut source = String::from(".text\n");
+            let mut targets = BTreeSet::new();
+            for (name, _) in rows.iter().filter(|(_, versions)| versions.contains(version)) {
+                let _ =
+                    writeln!(source, ".globl {name}\n.type {name},@function\n{name}:\n{}", forward(name)?);
+                targets.insert((*name).to_owned());
+            }
+            front(out, library, stand_in.versioned, &source, &targets)?;
+            names.push(*library);
+        }
+    }
+    let count = names.len();
+    let _ = writeln!(
+        code,
+        "/// Libraries with a stand-in beside this library.\npub(crate) const LIBRARIES: [&str; {count}] = {names:?};"
+    );
+    fs::write(out.join("stand_ins.rs"), code)
+}
+
 /// Replaces a file atomically, so that no reader sees a partial one.
 fn replace(path: &Path, make: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
     let temporary = path.with_extension(format!("{}.part", std::process::id()));
@@ -222,10 +327,10 @@ fn replace(path: &Path, make: impl Fn(&Path) -> io::Result<()>) -> io::Result<()
     fs::rename(&temporary, path)
 }
 
-/// Names of the functions that the runtime API exports, as the sources declare them.
-fn runtime_functions() -> io::Result<BTreeSet<String>> {
+/// Names of the functions that a folder of sources exports for a library in front, as they declare them.
+fn functions_of(folder: &str) -> io::Result<BTreeSet<String>> {
     let mut functions = BTreeSet::new();
-    for entry in fs::read_dir("src/runtime")? {
+    for entry in fs::read_dir(folder)? {
         let text = fs::read_to_string(entry?.path())?;
         for (at, mark) in text.match_indices(&format!("\"{PREFIX}")) {
             let name = text[at + mark.len()..].split('"').next().unwrap_or("");

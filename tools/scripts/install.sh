@@ -33,8 +33,8 @@ put() {
 for program in emu timing trace demo; do
     put "$BUILT/$program" "$prefix/bin/$program" 755
 done
-for library in libcuda.so.1 libcudart.so.13 libcudart.so.12; do
-    put "$BUILT/cuda/$library" "$prefix/lib/warplab/$library" 755
+for library in "$BUILT"/cuda/lib*.so.*; do
+    put "$library" "$prefix/lib/warplab/${library##*/}" 755
 done
 ln -sfn libcuda.so.1 "$prefix/lib/warplab/libcuda.so"
 for compiler in "$BUILT"/cuda/bin/*; do

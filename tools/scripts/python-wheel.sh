@@ -60,7 +60,7 @@ rm -rf "$staged"
 mkdir -p "$staged/cuda/bin"
 cp "$built/emu" "$built/timing" "$built/trace" "$staged/"
 cp "$built/libcuda.so" "$staged/cuda/libcuda.so.1"
-cp "$built"/cuda/libcudart.so.1[23] "$staged/cuda/"
+cp "$built"/cuda/lib{cudart,nvidia-ml,cupti,cudnn}.so.* "$staged/cuda/"
 cp "$built"/cuda/bin/* "$staged/cuda/bin/"
 # A wheel holds no links, and a second copy of the library would be a second GPU: libcuda.so only needs libcuda.so.1.
 linker=(cc)

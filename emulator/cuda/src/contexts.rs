@@ -5,6 +5,7 @@
 
 use crate::handles::{Handles, Kind};
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 
 /// Initial values of limits, by their numbers in `CUlimit`: stack of a thread, printf's buffer, heap of
 /// device `malloc`, depth and number of launches from device code, bytes of an L2 fetch, persisting L2.
@@ -51,14 +52,20 @@ impl Default for Contexts {
 }
 
 thread_local! {
-    /// Contexts of this thread; the last one is current. 0 stands for none.
-    pub(crate) static STACK: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    /// Contexts of this thread; the last one is current. 0 stands for none. They are never dropped: destructors of the program
+    /// that call CUDA run after those of the thread's storage.
+    static STACK: ManuallyDrop<RefCell<Vec<u64>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+}
+
+/// Works on the contexts of this thread; the last one is current. 0 stands for none.
+pub(crate) fn with_stack<T>(work: impl FnOnce(&mut Vec<u64>) -> T) -> T {
+    STACK.with(|stack| work(&mut stack.borrow_mut()))
 }
 
 /// The thread's current context.
 #[must_use]
 pub(crate) fn current() -> Option<u64> {
-    STACK.with_borrow(|stack| stack.last().copied()).filter(|&context| context != 0)
+    with_stack(|stack| stack.last().copied()).filter(|&context| context != 0)
 }
 
 impl Contexts {

@@ -109,8 +109,9 @@ impl Attributes for Device {
             106 => sm.max_blocks,
             108 | 109 => 0, // persisting L2, access policy windows
             111 => sm.reserved_shared_bytes_per_block,
-            115 => 1, // memory pools
-            92..=94 | 96 | 98 | 102..=105 | 107 | 110 | 112..=114 | 116..=160 => 0,
+            102 | 103 => 1, // virtual memory management, with file descriptors
+            115 => 1,       // memory pools
+            92..=94 | 96 | 98 | 104..=105 | 107 | 110 | 112..=114 | 116..=160 => 0,
             _ => return None,
         };
         i32::try_from(value).ok()

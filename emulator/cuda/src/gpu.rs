@@ -137,17 +137,23 @@ pub(crate) fn try_gpu() -> Option<Held> {
     Some(Held { gpu, _signals: signals })
 }
 
+/// The board that the environment names, or the default.
+///
+/// # Errors
+/// `NO_DEVICE` when there is no such board.
+pub(crate) fn device_from_environment() -> Outcome<&'static Device> {
+    let Ok(name) = std::env::var(DEVICE_VARIABLE) else { return Ok(&Device::all()[0]) };
+    Device::find(&name).ok_or_else(|| {
+        let known: Vec<&str> = Device::all().iter().map(|d| d.name.as_str()).collect();
+        tell(&format!("there is no device {name}; known are {}", known.join(", ")));
+        Status::NO_DEVICE
+    })
+}
+
 impl Gpu {
     fn from_environment() -> Outcome<Gpu> {
         let named = std::env::var(DEVICE_VARIABLE);
-        let device = match &named {
-            Err(_) => &Device::all()[0],
-            Ok(name) => Device::find(name).ok_or_else(|| {
-                let known: Vec<&str> = Device::all().iter().map(|d| d.name.as_str()).collect();
-                tell(&format!("there is no device {name}; known are {}", known.join(", ")));
-                Status::NO_DEVICE
-            })?,
-        };
+        let device = device_from_environment()?;
         let mut options = Options::default();
         if let Some(threads) = variable(THREADS_VARIABLE) {
             options.threads = usize::max(threads, 1);

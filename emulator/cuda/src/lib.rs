@@ -2,12 +2,12 @@
 //!
 //! Each group of modules uses only those above it:
 //!
-//! - `error`, `tell`, `handles`, `host`, `signals`, `process`, [`device`], `summary`: results and messages of
+//! - `error`, `tell`, `handles`, `host`, `signals`, `process`, `shared_file`, [`device`], `summary`: results and messages of
 //!   functions, handles, checks of the program's memory, the board that programs see, the summary of a run;
 //! - `memory`, `streams`, `modules`, `contexts`, `recording`: the state of the GPU, each the owner of its part;
 //! - `gpu`: all of the state behind one lock;
 //! - `running`: does the work of streams; `current` makes contexts current to threads;
-//! - `driver`, `runtime`, `embed`: the APIs; `redirect` puts them in the place of runtimes that are linked in.
+//! - `driver`, `runtime`, `embed`, `nvml`, `cupti`, `cudnn`: the APIs; `stand_ins` lists the libraries of the last three; `redirect` puts them in the place of runtimes that are linked in.
 //!
 //! ```
 //! use cuda::device::{Attributes, Device};
@@ -17,8 +17,11 @@
 //! ```
 
 mod contexts;
+mod cudnn;
+mod cupti;
 mod current;
 pub mod device;
+mod device_files;
 mod driver;
 mod embed;
 mod error;
@@ -27,13 +30,16 @@ mod handles;
 mod host;
 mod memory;
 mod modules;
+mod nvml;
 mod process;
 mod ranges;
 mod recording;
 mod redirect;
 mod running;
 mod runtime;
+mod shared_file;
 mod signals;
+mod stand_ins;
 mod streams;
 mod summary;
 mod tell;

@@ -4,12 +4,14 @@ use super::{In, Out, Stream, functions};
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 
 thread_local! {
     /// How strict captures of this thread are; kept for programs that ask.
     static CAPTURE_MODE: Cell<u32> = const { Cell::new(0) };
     /// Nodes returned by the last query; the program may read them until the next query.
-    static HANDED_OUT: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    /// It is never dropped, as all of the thread's storage that destructors of the program may come to.
+    static HANDED_OUT: ManuallyDrop<RefCell<Vec<u64>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
 /// State of a stream's capture (none, active, invalidated) and its number.
@@ -37,7 +39,8 @@ fn info(stream: Stream, status: Out<u32>, (id, graph, nodes, count): Wanted) -> 
         .into_iter()
         .map(|number| gpu.streams.nodes.handle(handle, number))
         .collect();
-    HANDED_OUT.with_borrow_mut(|kept| {
+    HANDED_OUT.with(|kept| {
+        let mut kept = kept.borrow_mut();
         *kept = after;
         nodes.offer(kept.as_ptr());
         count.offer(kept.len());

@@ -8,7 +8,7 @@ use crate::host::write_text;
 use std::ffi::{CStr, c_char};
 
 /// Version of CUDA that is implemented: 13.5 is 13050.
-pub(super) const VERSION: i32 = 13_050;
+pub(crate) const VERSION: i32 = 13_050;
 /// PCI bus id that the device reports.
 const PCI_BUS_ID: &str = "0000:01:00.0";
 

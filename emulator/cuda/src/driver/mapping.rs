@@ -21,6 +21,8 @@ pub(crate) struct AllocationProperties {
 
 const _: () = assert!(size_of::<AllocationProperties>() == 32);
 
+/// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
+const FILE_DESCRIPTOR: u32 = 1;
 /// `CU_MEM_ALLOCATION_TYPE_PINNED`.
 const PINNED: u32 = 1;
 /// Access: none, to read, to read and write.
@@ -32,8 +34,8 @@ impl AllocationProperties {
         if self.kind != PINNED {
             return Err(Status::INVALID_VALUE);
         }
-        if self.handle_kinds != 0 {
-            tell("memory cannot be shared with other processes");
+        if !matches!(self.handle_kinds, 0 | FILE_DESCRIPTOR) {
+            tell("cuMemCreate: memory is shared with other processes by file descriptors only");
             return Err(Status::NOT_SUPPORTED);
         }
         self.location.check().map_err(|_| Status::INVALID_DEVICE)
@@ -71,7 +73,11 @@ functions! {
         if flags != 0 || !memory.wanted() {
             return Err(Status::INVALID_VALUE);
         }
-        memory.set(gpu()?.memory.create_memory(bytes as u64)?)
+        let created = match properties.get()?.handle_kinds {
+            0 => gpu()?.memory.create_memory(bytes as u64)?,
+            _ => gpu()?.memory.create_shareable(bytes as u64)?,
+        };
+        memory.set(created)
     }
 
     "cuMemRelease" 10020 Context mem_release(memory: u64) { gpu()?.memory.release_memory(memory) }
@@ -117,8 +123,33 @@ functions! {
     "cuMemGetAllocationPropertiesFromHandle" 10020 Context mem_get_allocation_properties_from_handle(
         properties: Out<AllocationProperties>, memory: u64,
     ) {
-        gpu()?.memory.memory_bytes(memory)?;
+        let handle_kinds = if gpu()?.memory.is_shareable(memory)? { FILE_DESCRIPTOR } else { 0 };
         let location = Location { kind: 1, id: 0 };
-        properties.set(AllocationProperties { kind: PINNED, location, ..AllocationProperties::default() })
+        properties.set(AllocationProperties {
+            kind: PINNED,
+            handle_kinds,
+            location,
+            ..AllocationProperties::default()
+        })
+    }
+
+    "cuMemExportToShareableHandle" 10020 Context mem_export_to_shareable_handle(
+        to: Out<i32>, memory: u64, kind: u32, flags: u64,
+    ) {
+        if flags != 0 || !to.wanted() || kind != FILE_DESCRIPTOR {
+            return Err(Status::INVALID_VALUE);
+        }
+        to.set(gpu()?.memory.export_memory(memory)?)
+    }
+
+    "cuMemImportFromShareableHandle" 10020 Context mem_import_from_shareable_handle(
+        memory: Out<u64>, descriptor: usize, kind: u32,
+    ) {
+        if kind != FILE_DESCRIPTOR || !memory.wanted() {
+            return Err(Status::INVALID_VALUE);
+        }
+        // The descriptor itself is passed as a pointer.
+        let descriptor = i32::try_from(descriptor).map_err(|_| Status::INVALID_VALUE)?;
+        memory.set(gpu()?.memory.import_memory(descriptor)?)
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod fill;
 pub(crate) mod function;
 pub(crate) mod general;
 pub(crate) mod graph;
+pub(crate) mod ipc;
 pub(crate) mod jit;
 pub(crate) mod launch;
 pub(crate) mod legacy;
@@ -280,6 +281,7 @@ pub(crate) fn exports() -> impl Iterator<Item = &'static Export> {
         function::EXPORTS,
         general::EXPORTS,
         graph::EXPORTS,
+        ipc::EXPORTS,
         launch::EXPORTS,
         legacy::EXPORTS,
         link::EXPORTS,

@@ -348,9 +348,9 @@ functions! {
         passed(link::link_add_file(state, kind, path, count, options, values))
     }
     "cuIpcOpenMemHandle" 4010 Context ipc_open_mem_handle(
-        address: Out<u64>, handle: super::absent::IpcHandle, flags: u32,
+        address: Out<u64>, handle: super::ipc::IpcHandle, flags: u32,
     ) {
-        passed(super::absent::ipc_open_mem_handle(address, handle, flags))
+        passed(super::ipc::ipc_open_mem_handle(address, handle, flags))
     }
 }
 

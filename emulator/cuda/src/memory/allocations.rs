@@ -8,6 +8,7 @@
 use super::array::Arrays;
 use super::mapping::Mappings;
 use super::pool::Pools;
+use super::sharing::Sharing;
 use crate::error::{Outcome, Status};
 use crate::host::{self, Access};
 use crate::memory::advice::Advices;
@@ -121,6 +122,8 @@ pub struct Memory {
     pub pools: Pools,
     /// Memory that is mapped to addresses.
     pub mappings: Mappings,
+    /// Allocations that several processes have.
+    pub(super) sharing: Sharing,
 }
 
 // SAFETY: the pointers are addresses of the reserved ranges, which no other thread knows of.
@@ -155,6 +158,7 @@ impl Memory {
             arrays: Arrays::default(),
             pools: Pools::default(),
             mappings: Mappings::default(),
+            sharing: Sharing::default(),
         })
     }
 
@@ -400,6 +404,9 @@ impl Memory {
         } else {
             drop(self.global.remove(start));
         }
+        if region.purpose == Purpose::Device {
+            self.unshare(start, region.bytes)?;
+        }
         if Self::on_device(region.purpose) {
             self.used -= region.bytes;
         }
@@ -438,6 +445,7 @@ impl Memory {
 
     /// Ends all allocations, with the objects that read them and the heap of device code.
     pub fn clear(&mut self) {
+        self.close_all_shared();
         let all = self.regions.values().filter(|r| r.purpose != Purpose::Window);
         let all: Vec<(u64, Purpose)> = all.map(|r| (r.start, r.purpose)).collect();
         for (start, purpose) in all {

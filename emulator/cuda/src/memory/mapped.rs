@@ -3,6 +3,9 @@
 use super::allocations::{Memory, Purpose};
 use super::mapping::{GRANULARITY, Mapping, Physical, check_size};
 use crate::error::{Outcome, Status};
+use crate::shared_file::anonymous_file;
+use std::fs::File;
+use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::ptr::NonNull;
 
 impl Memory {
@@ -42,7 +45,57 @@ impl Memory {
         self.take(bytes)?;
         let offset = self.mappings.place(bytes).inspect_err(|_| self.give(bytes))?;
         let twins = self.new_id();
-        Ok(self.mappings.physical.insert(Physical { offset, bytes, twins, uses: 1 }))
+        Ok(self.mappings.physical.insert(Physical { offset, bytes, twins, uses: 1, own: None }))
+    }
+
+    /// Creates memory that other processes may open, in a file of its own.
+    ///
+    /// # Errors
+    /// As [`Memory::create_memory`].
+    pub fn create_shareable(&mut self, bytes: u64) -> Outcome<u64> {
+        check_size(bytes)?;
+        let file = anonymous_file()?;
+        file.set_len(bytes).map_err(|_| Status::MEMORY_ALLOCATION)?;
+        self.insert_file(file, bytes)
+    }
+
+    fn insert_file(&mut self, file: File, bytes: u64) -> Outcome<u64> {
+        self.take(bytes)?;
+        let twins = self.new_id();
+        Ok(self.mappings.physical.insert(Physical { offset: 0, bytes, twins, uses: 1, own: Some(file) }))
+    }
+
+    /// A descriptor of the file of memory that other processes may open; the caller closes it.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for memory that was not created for that.
+    pub fn export_memory(&self, memory: u64) -> Outcome<i32> {
+        let own = self.mappings.physical.get(memory)?.own.as_ref().ok_or(Status::INVALID_VALUE)?;
+        own.try_clone().map(IntoRawFd::into_raw_fd).map_err(|_| Status::OPERATING_SYSTEM)
+    }
+
+    /// Memory of another process, by a descriptor of its file, which stays the program's.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` when it is no such file.
+    pub fn import_memory(&mut self, descriptor: i32) -> Outcome<u64> {
+        if descriptor < 0 {
+            return Err(Status::INVALID_VALUE);
+        }
+        // SAFETY: the program passes an open descriptor; if it is not open, the copy fails.
+        let file = unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned();
+        let file = File::from(file.map_err(|_| Status::INVALID_VALUE)?);
+        let bytes = file.metadata().map_err(|_| Status::INVALID_VALUE)?.len();
+        check_size(bytes)?;
+        self.insert_file(file, bytes)
+    }
+
+    /// Whether memory may be opened by other processes.
+    ///
+    /// # Errors
+    /// When there is no such memory.
+    pub fn is_shareable(&self, memory: u64) -> Outcome<bool> {
+        Ok(self.mappings.physical.get(memory)?.own.is_some())
     }
 
     /// Releases a reference to memory; the last one frees it.
@@ -58,14 +111,6 @@ impl Memory {
             self.mappings.give(&physical);
         }
         Ok(())
-    }
-
-    /// Length of memory.
-    ///
-    /// # Errors
-    /// When there is no such memory.
-    pub fn memory_bytes(&self, memory: u64) -> Outcome<u64> {
-        Ok(self.mappings.physical.get(memory)?.bytes)
     }
 
     /// The memory that is mapped at an address, with one more reference.
@@ -93,7 +138,7 @@ impl Memory {
         if !reserved || taken || !start.is_multiple_of(GRANULARITY) || physical.bytes != bytes {
             return Err(Status::INVALID_VALUE);
         }
-        let file = self.mappings.file.as_ref().ok_or(Status::INVALID_VALUE)?;
+        let file = physical.own.as_ref().or(self.mappings.file.as_ref()).ok_or(Status::INVALID_VALUE)?;
         self.space.show(start as usize, bytes as usize, file, physical.offset)?;
         physical.uses += 1;
         self.mappings.mapped.insert(start, Mapping { bytes, memory, accessible: false });

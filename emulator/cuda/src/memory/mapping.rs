@@ -6,9 +6,10 @@
 use crate::error::{Outcome, Status};
 use crate::handles::{Handles, Kind};
 use crate::ranges::Ranges;
+use crate::shared_file::anonymous_file;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 
 /// Sizes and addresses are multiples of this.
 pub(crate) const GRANULARITY: u64 = 2 << 20;
@@ -23,6 +24,8 @@ pub(crate) struct Physical {
     pub(super) twins: u64,
     /// References: the program's own, and one of each mapping.
     pub(super) uses: u32,
+    /// A file of its own, if other processes may open it.
+    pub(super) own: Option<File>,
 }
 
 /// Memory at an address.
@@ -69,13 +72,7 @@ impl Mappings {
             return Ok(offset);
         }
         if self.file.is_none() {
-            // SAFETY: the name is a string; the call makes a new file that nobody else has.
-            let file = unsafe { libc::memfd_create(c"warplab".as_ptr(), libc::MFD_CLOEXEC) };
-            if file < 0 {
-                return Err(Status::OPERATING_SYSTEM);
-            }
-            // SAFETY: the file has just been made and belongs to nobody.
-            self.file = Some(unsafe { File::from_raw_fd(file) });
+            self.file = Some(anonymous_file()?);
         }
         let file = self.file.as_ref().ok_or(Status::OPERATING_SYSTEM)?;
         let offset = self.file_bytes;
@@ -87,6 +84,10 @@ impl Mappings {
 
     /// Frees a part of the file, with its memory.
     pub(super) fn give(&mut self, physical: &Physical) {
+        // A file of its own ends when nobody has it.
+        if physical.own.is_some() {
+            return;
+        }
         let flags = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let (offset, bytes) = (physical.offset.cast_signed(), physical.bytes.cast_signed());
         // SAFETY: the file is open; no allocation shows this part of it any more.

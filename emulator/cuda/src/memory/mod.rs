@@ -1,7 +1,7 @@
 //! Device memory and its objects: allocations, arrays, pools, mapped memory.
 //!
 //! [`Memory`] owns all of it. [`array`], [`pool`], [`mapping`] and [`advice`] are parts of its state, and
-//! [`space`] its addresses; [`arrays`], [`pooled`], [`mapped`] and [`transfer`] are the operations on them.
+//! [`space`] its addresses; [`arrays`], [`pooled`], [`mapped`], [`shared`] and [`transfer`] are the operations on them.
 
 pub(crate) mod advice;
 mod allocations;
@@ -13,6 +13,8 @@ mod mapped;
 pub(crate) mod mapping;
 pub(crate) mod pool;
 mod pooled;
+mod shared;
+mod sharing;
 pub(crate) mod space;
 mod transfer;
 

@@ -6,6 +6,7 @@ use super::jit;
 use super::kernel::{self, Kernel};
 use super::link::Link;
 use super::module::{self, Module};
+use super::translation::Translation;
 use crate::device::Device;
 use crate::error::{Outcome, Status};
 use crate::handles::{Handles, Kind};
@@ -18,6 +19,7 @@ use emulator::lower::LowerOptions;
 use emulator::session::{CodeKind, ModuleError};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A linker with the program's options.
 #[derive(Debug)]
@@ -43,6 +45,8 @@ pub struct Modules {
     pub lowering: LowerOptions,
     /// The code that runs: by default PTX, and machine code where there is no PTX.
     pub code: Option<CodeKind>,
+    /// How long that took.
+    pub(super) translation: Translation,
 }
 
 impl Modules {
@@ -56,6 +60,7 @@ impl Modules {
             linkers: Handles::new(Kind::Link),
             lowering: LowerOptions::default(),
             code: None,
+            translation: Translation::default(),
         }
     }
 
@@ -175,6 +180,7 @@ impl Modules {
         if let Some(kernel) = found.kernels.get(name) {
             return Ok(*kernel);
         }
+        let begun = Instant::now();
         let lowered = found.device.kernel(name, &self.lowering).ok_or(Status::SYMBOL_NOT_FOUND)?;
         let lowered = lowered.map_err(|error| match error {
             ModuleError::Native(error) => {
@@ -190,6 +196,7 @@ impl Modules {
             tell(&error.to_string());
             Status::INVALID_PTX
         })?;
+        self.translation.took(begun.elapsed(), found.device.source().name());
         let kernel = Kernel {
             module,
             nests: kernel::is_nesting(&lowered.kernel),

@@ -3,11 +3,16 @@
 //!
 //! An auditor is loaded apart from the program, with libraries of its own, so this is a second copy of our
 //! library. It only redirects functions to the copy that the program uses, which `LD_PRELOAD` loads. It also
-//! decides what symbols of NVIDIA's run-time compiler are bound to ([`super::nvrtc`]).
+//! decides what symbols of NVIDIA's run-time compiler are bound to ([`super::nvrtc`]), and has stand-ins loaded instead of
+//! libraries that need NVIDIA's driver ([`crate::stand_ins`]).
 
 use super::{Object, nvrtc, own, redirect, same_file};
 use crate::process;
-use std::ffi::{CStr, c_char, c_int, c_long, c_uint};
+use crate::stand_ins::stand_in;
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_long, c_uint};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// The namespace of the program.
@@ -42,6 +47,27 @@ struct LinkMap {
 extern "C" fn la_version(version: u32) -> u32 {
     process::become_auditor();
     version
+}
+
+/// The loader is about to search a library: the name of the file to load instead.
+///
+/// # Safety
+/// `name` is a string.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn la_objsearch(name: *const c_char, _cookie: *mut usize, _stage: c_uint) -> *const c_char {
+    /// Names that the loader was given, which it may keep.
+    static GIVEN: Mutex<BTreeMap<PathBuf, CString>> = Mutex::new(BTreeMap::new());
+    // SAFETY: as the caller promises.
+    let wanted = Path::new(OsStr::from_bytes(unsafe { CStr::from_ptr(name) }.to_bytes()));
+    let replaced = std::panic::catch_unwind(|| {
+        let (file, _) = own();
+        let path = stand_in(wanted, file.parent()?)?;
+        let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = CString::new(path.clone().into_os_string().into_vec()).ok()?;
+        // The bytes of a C string stay in place when the map moves it, and none is removed.
+        Some(given.entry(path).or_insert(text).as_ptr())
+    });
+    replaced.ok().flatten().unwrap_or(name)
 }
 
 /// Called when an object has been loaded.

@@ -13,6 +13,7 @@ use crate::streams::beside::PAUSES;
 use emulator::exec::Stuck;
 use emulator::memory::GlobalMemory;
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -49,13 +50,15 @@ struct Desk {
 }
 
 thread_local! {
-    static DESK: RefCell<Option<Desk>> = const { RefCell::new(None) };
+    /// Never dropped: destructors of the program, which run after those of the thread's storage, may launch kernels.
+    static DESK: ManuallyDrop<RefCell<Option<Desk>>> = const { ManuallyDrop::new(RefCell::new(None)) };
 }
 
 /// Begins a launch.
 pub(super) fn open(gpu: Held, submission: Submission) {
     let (number, hopeless, since) = (None, None, None);
-    DESK.set(Some(Desk { gpu: Some(gpu), submission, number, hopeless, since, cancelled: false }));
+    let desk = Desk { gpu: Some(gpu), submission, number, hopeless, since, cancelled: false };
+    DESK.with(|here| here.replace(Some(desk)));
 }
 
 /// Ends it: the lock, and whether the kernel was ended because another one has failed.
@@ -63,7 +66,7 @@ pub(super) fn open(gpu: Held, submission: Submission) {
 /// # Errors
 /// When there is no GPU.
 pub(super) fn close() -> Outcome<(Held, bool)> {
-    let Some(desk) = DESK.take() else { return Ok((any_gpu()?, false)) };
+    let Some(desk) = DESK.with(|here| here.take()) else { return Ok((any_gpu()?, false)) };
     let mut gpu = match desk.gpu {
         Some(gpu) => gpu,
         None => any_gpu()?,
@@ -80,7 +83,7 @@ pub(super) fn waits(memory: &mut GlobalMemory, stuck: &Stuck<'_>) -> bool {
     if !worker::is_ours() {
         return false;
     }
-    let Some(mut desk) = DESK.take() else { return false };
+    let Some(mut desk) = DESK.with(|here| here.take()) else { return false };
     let Some(mut gpu) = desk.gpu.take() else { return false };
     std::mem::swap(&mut gpu.memory.global, memory);
     let paused = desk.pause(gpu, stuck);
@@ -89,7 +92,7 @@ pub(super) fn waits(memory: &mut GlobalMemory, stuck: &Stuck<'_>) -> bool {
         desk.gpu = Some(gpu);
         goes_on
     });
-    DESK.set(Some(desk));
+    DESK.with(|here| here.replace(Some(desk)));
     goes_on
 }
 

@@ -21,6 +21,7 @@ impl Gpu {
             }
             Work::Record(event) => {
                 self.streams.events.get_mut(*event)?.reached = Some(Instant::now());
+                self.streams.set_pending(*event, false);
                 Ok(())
             }
             Work::Wait(_) => {

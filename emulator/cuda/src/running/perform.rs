@@ -10,7 +10,7 @@ use super::worker::{self, Job};
 use super::{nested, waiting};
 use crate::error::{Outcome, Status};
 use crate::gpu::{Held, any_gpu, gpu};
-use crate::streams::beside::QUEUED;
+use crate::streams::beside::{QUEUED, What};
 use crate::streams::stream::Submitted;
 use crate::streams::work::{Choice, Conditional, Graph, HostCall, HostFunction, Launch, Work};
 use crate::tell::tell;
@@ -24,6 +24,13 @@ use std::sync::atomic::Ordering;
 /// When the work cannot be done, or the stream refuses it.
 pub(crate) fn submit(stream: u64, mut work: Work) -> Outcome {
     let mut gpu = gpu()?;
+    if let Work::Wait(event) = work
+        && gpu.streams.is_pending_elsewhere(event)
+    {
+        drop(gpu);
+        waiting::wait_for(What::Event(event))?;
+        gpu = crate::gpu::gpu()?;
+    }
     if let Work::Launch(Launch { kernel, attributes, .. }) = &mut work
         && attributes.carveout.is_none()
     {

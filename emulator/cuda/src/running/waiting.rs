@@ -22,6 +22,9 @@ pub(crate) fn queue(gpu: &mut Gpu, stream: u64, work: &Work) -> bool {
     }
     let mut work = work.clone();
     let bytes = keep(gpu, &mut work);
+    if let Work::Record(event) = work {
+        gpu.streams.set_pending(event, true);
+    }
     QUEUED.store(true, Ordering::SeqCst);
     gpu.streams.beside.queue.push_back(Queued { lane, work, _bytes: bytes });
     true
@@ -47,7 +50,7 @@ fn keep(gpu: &Gpu, work: &mut Work) -> Vec<u8> {
 /// # Errors
 /// `NOT_READY` when it has not.
 pub(crate) fn query(what: What) -> Outcome {
-    if any_gpu()?.streams.beside.holds_up(what) {
+    if any_gpu()?.streams.holds_up(what) {
         return Err(Status::NOT_READY);
     }
     settle()
@@ -58,7 +61,7 @@ pub(crate) fn query(what: What) -> Outcome {
 /// # Errors
 /// When there is no GPU.
 pub(crate) fn wait_for(what: What) -> Outcome {
-    if !any_gpu()?.streams.beside.holds_up(what) || worker::is_ours() {
+    if !any_gpu()?.streams.holds_up(what) || worker::is_ours() {
         return Ok(());
     }
     WAITING.fetch_add(1, Ordering::SeqCst);
@@ -67,7 +70,7 @@ pub(crate) fn wait_for(what: What) -> Outcome {
         std::thread::sleep(pause);
         pause = most.min(2 * pause);
         match any_gpu() {
-            Ok(gpu) if gpu.streams.beside.holds_up(what) => {}
+            Ok(gpu) if gpu.streams.holds_up(what) => {}
             other => break other.map(drop),
         }
     };

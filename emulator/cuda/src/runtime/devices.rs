@@ -1,14 +1,12 @@
-//! Settings of the device and the process, peers (there is one device), and unsupported functions of this
-//! kind.
+//! Settings of the device and the process, and peers (there is one device).
 
 use super::layout::Location;
 use super::{done, store};
 use crate::device::Attributes;
 use crate::driver::{Text, memory};
 use crate::error::{Outcome, Status};
-use crate::gpu::gpu;
+use crate::gpu::{any_gpu, gpu};
 use crate::host::{self, Access};
-use crate::tell::tell;
 use std::ffi::{c_char, c_void};
 
 /// PCI location of the device.
@@ -16,11 +14,6 @@ const PCI: [u32; 3] = [33, 34, 50];
 
 fn is_device(device: i32) -> Outcome {
     if device == 0 { Ok(()) } else { Err(Status::INVALID_DEVICE) }
-}
-
-fn unsupported(what: &str) -> Status {
-    tell(&format!("{what} is not supported"));
-    done(Err(Status::NOT_SUPPORTED))
 }
 
 /// `cudaSetDeviceFlags`.
@@ -177,45 +170,6 @@ pub(crate) extern "C" fn reset_persisting_l2() -> Status {
     done(gpu().map(drop))
 }
 
-/// A handle of interprocess communication.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct IpcHandle([u8; 64]);
-
-/// `cudaIpcGetMemHandle`: not supported.
-#[unsafe(export_name = "warplab_cudaIpcGetMemHandle")]
-pub(crate) extern "C" fn ipc_get_mem_handle(_handle: *mut IpcHandle, _pointer: *mut c_void) -> Status {
-    unsupported("memory of other processes")
-}
-
-/// `cudaIpcOpenMemHandle`: not supported.
-#[unsafe(export_name = "warplab_cudaIpcOpenMemHandle")]
-pub(crate) extern "C" fn ipc_open_mem_handle(
-    _pointer: *mut *mut c_void,
-    _handle: IpcHandle,
-    _flags: u32,
-) -> Status {
-    unsupported("memory of other processes")
-}
-
-/// `cudaIpcCloseMemHandle`: not supported.
-#[unsafe(export_name = "warplab_cudaIpcCloseMemHandle")]
-pub(crate) extern "C" fn ipc_close_mem_handle(_pointer: *mut c_void) -> Status {
-    unsupported("memory of other processes")
-}
-
-/// `cudaIpcGetEventHandle`: not supported.
-#[unsafe(export_name = "warplab_cudaIpcGetEventHandle")]
-pub(crate) extern "C" fn ipc_get_event_handle(_handle: *mut IpcHandle, _event: u64) -> Status {
-    unsupported("events of other processes")
-}
-
-/// `cudaIpcOpenEventHandle`: not supported.
-#[unsafe(export_name = "warplab_cudaIpcOpenEventHandle")]
-pub(crate) extern "C" fn ipc_open_event_handle(_event: *mut u64, _handle: IpcHandle) -> Status {
-    unsupported("events of other processes")
-}
-
 /// Checks that a range lies in one allocation that programs may give hints for. `cudaMemPrefetchAsync`:
 /// managed memory has only one location.
 #[unsafe(export_name = "warplab_cudaMemPrefetchAsync")]
@@ -307,6 +261,8 @@ fn entry_point(
         return Err(Status::INVALID_VALUE);
     }
     let name = symbol.get()?;
+    // The functions that the program finds expect an initialised driver, as NVIDIA's runtime leaves it.
+    drop(any_gpu()?);
     let looked_up = crate::driver::entry::find(&name, version, flags);
     // SAFETY: programs pass valid pointers for the results; that for the status may be null.
     unsafe {

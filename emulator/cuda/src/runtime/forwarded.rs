@@ -3,7 +3,7 @@
 
 use super::done;
 use crate::driver::{
-    In, Out, Stream, Text, capture, context, graph, launch, memory, module, node, pool, stream,
+    In, Out, Stream, Text, capture, context, graph, ipc, launch, memory, module, node, pool, stream,
 };
 use crate::error::Status;
 use crate::gpu::any_gpu;
@@ -42,6 +42,15 @@ same! {
         context::get_shared_mem_config;
     "warplab_cudaDeviceGetStreamPriorityRange" get_stream_priority_range(least: Out<i32>, greatest: Out<i32>)
         context::get_stream_priority_range;
+
+ "warplab_cudaIpcGetMemHandle" ipc_get_mem_handle(handle: Out<ipc::IpcHandle>, address: u64) ipc::ipc_get_mem_handle;
+    "warplab_cudaIpcOpenMemHandle" ipc_open_mem_handle(address: Out<u64>, handle: ipc::IpcHandle, flags: u32)
+        ipc::ipc_open_mem_handle;
+    "warplab_cudaIpcCloseMemHandle" ipc_close_mem_handle(address: u64) ipc::ipc_close_mem_handle;
+    "warplab_cudaIpcGetEventHandle" ipc_get_event_handle(handle: Out<ipc::IpcHandle>, event: u64)
+        ipc::ipc_get_event_handle;
+    "warplab_cudaIpcOpenEventHandle" ipc_open_event_handle(event: Out<u64>, handle: ipc::IpcHandle)
+        ipc::ipc_open_event_handle;
 
     "warplab_cudaDeviceGetDefaultMemPool" device_get_default_mem_pool(pool: Out<u64>, device: i32)
         pool::device_get_default_mem_pool;

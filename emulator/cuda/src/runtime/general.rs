@@ -63,8 +63,9 @@ pub(crate) extern "C" fn set_device(device: i32) -> Status {
 /// `device` may be written.
 #[unsafe(export_name = "warplab_cudaGetDevice")]
 pub(crate) unsafe extern "C" fn get_device(device: *mut i32) -> Status {
+    // NVIDIA's runtime initialises the driver here, and programs continue with the driver API.
     // SAFETY: as the caller promises.
-    done(unsafe { store(device, 0) })
+    done(any_gpu().map(drop).and_then(|()| unsafe { store(device, 0) }))
 }
 
 /// `cudaDeviceGetAttribute`.

@@ -18,7 +18,7 @@ pub fn layouts() -> Vec<(&'static str, usize)> {
         ("cudaResourceViewDesc", size_of::<layout::ResourceViewDesc>()),
         ("cudaMemLocation", size_of::<layout::Location>()),
         ("cudaPointerAttributes", size_of::<devices::PointerAttributes>()),
-        ("cudaIpcMemHandle_t", size_of::<devices::IpcHandle>()),
+        ("cudaIpcMemHandle_t", size_of::<crate::driver::ipc::IpcHandle>()),
         ("cudaLaunchConfig_t", size_of::<execution::LaunchConfig>()),
         ("cudaLaunchAttribute", size_of::<crate::driver::launch::LaunchAttribute>()),
         ("cudaFuncAttributes", size_of::<functions::FuncAttributes>()),

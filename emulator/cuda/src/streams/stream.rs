@@ -7,6 +7,7 @@
 use super::beside::{Beside, LEGACY, Lane};
 use super::graph::NodeId;
 use super::node::Nodes;
+use super::shared_event::SharedEvent;
 use super::user_object::UserObject;
 use super::work::{Graph, Work};
 use crate::error::{Outcome, Status};
@@ -70,9 +71,12 @@ pub struct Event {
     pub reached: Option<Instant>,
     /// Captured work that it represents, if it was recorded in a capture.
     pub captured: Option<Joined>,
+    /// What other processes see of it, if it was shared with them or is theirs.
+    pub shared: Option<SharedEvent>,
 }
 
-/// Flag of events without times.
+/// Flags of events that other processes may open, and of events without times.
+pub(crate) const EVENT_INTERPROCESS: u32 = 4;
 pub(crate) const EVENT_DISABLE_TIMING: u32 = 2;
 
 /// All streams, events, captures and graphs.

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! `mod` gives the modifier for each value of some bits (`-` is none), in the order of printing; `mod const` is always there. `op` gives an
-//! operand: a template, then for each place of the template its bits (least significant first, times a factor after `*`; `s` if
-//! signed, `c` if complemented), marks as `MARK:BIT`, `unless:BITS` (absent if all are ones, unless it
+//! operand: a template, then for each place of the template its bits (least significant first, times a factor after `*`, plus a
+//! number after `+`; `s` if signed, `c` if complemented), marks as `MARK:BIT`, `unless:BITS` (absent if all are ones, unless it
 //! is complemented or bit `show:BIT` is set), `zero:BITS` (absent if all are zeros), `when:BITS=VALUES` (absent for other values), and
 //! `by:BITS { VALUE=TEMPLATE.SUFFIX }` if the template depends on bits. `guard uniform` says that the guard
 //! is a uniform predicate. `one` lists bits that must be 1 and `any` bits of no effect; all
@@ -72,6 +72,8 @@ pub(crate) struct Field {
     pub kind: &'static str,
     pub bits: Bits,
     pub scale: i64,
+    /// What is added after scaling.
+    pub plus: i64,
     pub signed: bool,
     /// Whether the bits hold the complement of the number.
     pub complemented: bool,
@@ -84,7 +86,7 @@ impl Field {
         let width = self.bits.width();
         let value =
             if self.signed && width < 64 { (raw << (64 - width)) as i64 >> (64 - width) } else { raw as i64 };
-        value.wrapping_mul(self.scale)
+        value.wrapping_mul(self.scale).wrapping_add(self.plus)
     }
 }
 
@@ -326,11 +328,12 @@ impl OperandRow {
                 }
             } else {
                 let (kind, value) = word.split_once('=')?;
+                let (value, plus) = value.split_once('+').unwrap_or((value, "0"));
                 let (bits, scale) = value.split_once('*').unwrap_or((value, "1"));
                 let (bits, signed) = bits.strip_suffix('s').map_or((bits, false), |bits| (bits, true));
                 let (bits, complemented) = bits.strip_suffix('c').map_or((bits, false), |bits| (bits, true));
-                let (bits, scale) = (Bits::parse(bits)?, scale.parse().ok()?);
-                row.fields.push(Field { kind, bits, scale, signed, complemented });
+                let (bits, scale, plus) = (Bits::parse(bits)?, scale.parse().ok()?, plus.parse().ok()?);
+                row.fields.push(Field { kind, bits, scale, plus, signed, complemented });
             }
         }
         if let (Some(by), Some(tail)) = (&mut row.by, tail) {

@@ -19,7 +19,9 @@ use crate::view::global::GlobalView;
 use trace_format::isa::space::{
     BANK_PARAM, BANK_USER, CONST_WINDOW_HI, LOCAL_WINDOW_HI, PARAM_WINDOW_HI, SHARED_WINDOW_HI, Space,
 };
-use trace_format::isa::{Address, BarrierUpdate, Kind, MemData, MemOp, MemWidth, Pc, barrier_state};
+use trace_format::isa::{
+    Address, BarrierLayout, BarrierUpdate, Kind, MemData, MemOp, MemWidth, Pc, barrier_state,
+};
 use trace_format::semantics::{ExecInst, Row, addresses};
 
 /// Executes a memory instruction in the lanes of `exec`, which is not empty, and reports what it loaded.
@@ -309,8 +311,8 @@ fn modify<V: GlobalView, S: BlockSink>(
 ) -> Result<(), Refusal> {
     let Request { inst, exec, .. } = *request;
     let Some(MemOp { data, .. }) = inst.memory else { return Ok(()) };
-    if let MemData::BarrierObject(update) = data {
-        update_barriers(block, warp, request, update, at)?;
+    if let MemData::BarrierObject(layout, update) = data {
+        update_barriers(block, warp, request, (layout, update), at)?;
         warp.has_changed = true;
         for i in 0..inst.dst_rows {
             warp.regs.write_row(inst.dst + u16::from(i), &block.rows[usize::from(i)], exec);
@@ -352,7 +354,7 @@ fn update_barriers(
     block: &mut BlockShared,
     warp: &WarpState,
     request: &Request<'_>,
-    update: BarrierUpdate,
+    (layout, update): (BarrierLayout, BarrierUpdate),
     at: &Addresses,
 ) -> Result<(), Refusal> {
     let exec = request.exec;
@@ -367,7 +369,7 @@ fn update_barriers(
         let mut bytes = [0; 8];
         bytes.copy_from_slice(place);
         let state = u64::from_le_bytes(bytes);
-        place.copy_from_slice(&barrier_state::updated(state, update, operands.0[l]).to_le_bytes());
+        place.copy_from_slice(&barrier_state::updated(layout, state, update, operands.0[l]).to_le_bytes());
         block.rows[0].0[l] = state as u32;
         block.rows[1].0[l] = (state >> 32) as u32;
     }

@@ -279,6 +279,7 @@ fn surface<V: GlobalView>(
                 SurfFormat::F32 => ChannelKind::Float,
                 SurfFormat::S32 => ChannelKind::Signed,
                 SurfFormat::U32 | SurfFormat::Bytes => ChannelKind::Unsigned,
+                SurfFormat::Texel => format.kind(),
             };
             let mut packed: Rows = [Row::ZERO; 4];
             for l in lanes_of(mask) {

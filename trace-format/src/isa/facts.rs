@@ -219,7 +219,7 @@ pub enum MemData {
     /// A value per lane that is modified in memory.
     Modify(AtomOp, AtomTy),
     /// A barrier object in shared memory.
-    BarrierObject(BarrierUpdate),
+    BarrierObject(BarrierLayout, BarrierUpdate),
     /// Data at coordinates of a texture or surface object.
     Object {
         /// Bytes per lane.
@@ -281,7 +281,7 @@ impl MemOp {
             MemData::Plain(width) => width.bytes(),
             MemData::Matrices(..) => 16,
             MemData::Modify(_, ty) => ty.bytes(),
-            MemData::BarrierObject(_) => 8,
+            MemData::BarrierObject(..) => 8,
             MemData::Object { bytes } => bytes,
         }
     }

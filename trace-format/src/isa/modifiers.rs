@@ -640,7 +640,8 @@ modifier! {
         Bytes = "", /// As unsigned words, converted to the surface's format; x counts texels.
         U32 = ".P.U32", /// As signed words, converted likewise.
         S32 = ".P.S32", /// As binary32, converted likewise.
-        F32 = ".P.F32" }
+        F32 = ".P.F32", /// As words of the type of the surface's channels, converted to its format; x counts texels.
+        Texel = ".P" }
 }
 modifier! {
     /// Selection of a shuffle's source lane.
@@ -989,4 +990,11 @@ modifier! {
         ArriveDrop = ".ARRIVE.DROP", /// The phase awaits so many bytes more.
         ExpectTx = ".EXPECT_TX", /// So many bytes have come.
         CompleteTx = ".COMPLETE_TX" }
+}
+modifier! {
+    /// Layout of a barrier object in shared memory.
+    BarrierLayout { /// Ours, which PTX leaves open.
+        Portable = "", /// That of the machine code of sm_80 and sm_86.
+        Ampere = ".64", /// That of the machine code of sm_90 and later targets.
+        Hopper = ".TRANS64" }
 }

@@ -192,7 +192,7 @@ macro_rules! opcode_rows {
     /// Surface object b at coordinates a becomes op(old, c), without a result; formatted: x counts texels.
     75 Sured { geometry: TexGeometry, op: AtomOp, ty: AtomTy, clamp: SurfClamp, format: SurfFormat } = "SURED", LdSt, Memory, Memory, dst 0, src [geometry.span(), 1, ty.regs()], Bits, pred 0 <- 0, Own => outside(Kind::Reduction(Space::Surface)), memory MemOp::of(MemData::Object { bytes: ty.bytes() }, Address::Object);
     /// d = the barrier object in shared memory at a + offset, which b changes.
-    76 Syncs { update: BarrierUpdate } = "SYNCS", LdSt, Memory, Memory, dst 2, src [1, 1, 0], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(Space::Shared)), memory MemOp::of(MemData::BarrierObject(update), Address::Narrow(Scale::X1));
+    76 Syncs { update: BarrierUpdate } = "SYNCS", LdSt, Memory, Memory, dst 2, src [1, 1, 0], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(Space::Shared)), memory MemOp::of(MemData::BarrierObject(BarrierLayout::Portable, update), Address::Narrow(Scale::X1));
     /// Memory at a (a pair) + offset becomes op(old, b), without a result.
     77 Red { op: AtomOp, ty: AtomTy, mode: AddrMode, order: MemOrder, scope: Scope } = "RED", LdSt, Memory, Memory, dst 0, src [2, ty.regs(), 0], Bits, pred 0 <- 0, Own => outside(Kind::Reduction(atomic_space(mode))), memory MemOp::of(MemData::Modify(op, ty), Address::Wide).ordered(order);
     /// Orders earlier memory accesses before later ones.
@@ -305,6 +305,8 @@ macro_rules! opcode_rows {
     129 HaddSingle { ty: HalfTy, ftz: Ftz, sat: Sat, a: Halves, b: Halves } = "HADD2.F32", Fp32, Alu, FpAdd, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 0, Own => pure(half::hadd_single);
     /// The active lanes in which ps is true are no longer waited for at the convergence register.
     130 BreakIf { at: Convergence } = "BREAK", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 1, Own => outside(Kind::Sync);
+    /// d = the barrier object of a layout in shared memory at a + offset, which b changes.
+    131 SyncsIn { layout: BarrierLayout, update: BarrierUpdate } = "SYNCS", LdSt, Memory, Memory, dst 2, src [1, 1, 0], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(Space::Shared)), memory MemOp::of(MemData::BarrierObject(layout, update), Address::Narrow(Scale::X1));
         }
     };
 }

@@ -109,12 +109,19 @@ pub fn addresses(inst: &ExecInst, warp: &Warp, out: &mut [u64; WARP_SIZE]) {
         Some(Address::Narrow(scale)) => scale.shift(),
         Some(Address::Bank(_)) | None => 0,
     };
+    let in_bank = inst.memory.is_some_and(|memory| matches!(memory.address, Address::Bank(_)));
     // The row of zeros if there is no uniform register.
     let (low, offset) = (warp.row(base), (inst.offset as u32).wrapping_add(warp.row(inst.base).0[0]));
     for l in 0..WARP_SIZE {
-        out[l] = u64::from((low.0[l] << shift).wrapping_add(offset));
+        let address = (low.0[l] << shift).wrapping_add(offset);
+        // A bank has 64 KiB, and machine code has offsets from 32 KiB on as negative numbers of 16 bits.
+        let wraps = in_bank && address >= FIRST_NEGATIVE_OFFSET;
+        out[l] = u64::from(if wraps { address & 0xFFFF } else { address });
     }
 }
+
+/// The lowest offset of a constant that stands for a place from 32 KiB on in its bank.
+const FIRST_NEGATIVE_OFFSET: u32 = -0x8000_i32 as u32;
 
 #[cfg(test)]
 mod tests {

@@ -31,7 +31,7 @@ pub(super) mod number {
 
 /// Attributes that have no effect on what a kernel computes: limits that the compiler kept, places of instructions that
 /// have a meaning of their own, statistics, versions, and workarounds for faults of hardware.
-const WITHOUT_EFFECT: [(u8, &str); 33] = [
+const WITHOUT_EFFECT: [(u8, &str); 35] = [
     (0x01, "PAD"),
     (0x04, "CTAIDZ_USED"),
     // The relocations of bank 0 name the textures and surfaces, and are refused.
@@ -59,6 +59,10 @@ const WITHOUT_EFFECT: [(u8, &str); 33] = [
     (0x37, "CUDA_API_VERSION"),
     (0x38, "NUM_MBARRIERS"),
     (0x39, "MBARRIER_INSTR_OFFSETS"),
+    // The largest block number within a cluster that the launch bounds allow.
+    (0x3f, "MAX_CLUSTER_RANK"),
+    // Registers of the instructions that stand for operations on barrier objects, for debuggers.
+    (0x40, "INSTR_REG_MAP"),
     (0x44, "UNUSED_LOAD_BYTE_OFFSET"),
     (0x50, "SPARSE_MMA_MASK"),
     (0x53, "GEN_ERRBAR_AT_EXIT"),
@@ -75,7 +79,7 @@ const WITHOUT_EFFECT: [(u8, &str); 33] = [
 const WITHOUT_EFFECT_IF_ZERO: [(u8, &str); 1] = [(0x4a, "VRC_CTA_INIT_COUNT")];
 
 /// Names of attributes that are refused, for the message.
-const REFUSED: [(u8, &str); 22] = [
+const REFUSED: [(u8, &str); 20] = [
     (0x02, "IMAGE_SLOT"),
     (0x14, "BINDLESS_IMAGE_OFFSETS"),
     (0x18, "SMEM_PARAM_SIZE"),
@@ -86,8 +90,6 @@ const REFUSED: [(u8, &str); 22] = [
     (0x2e, "ATOM16_EMUL_INSTR_REG_MAP"),
     (0x32, "SHARED_SCRATCH"),
     (0x3a, "COROUTINE_RESUME_ID_OFFSETS"),
-    (0x3f, "MAX_CLUSTER_RANK"),
-    (0x40, "INSTR_REG_MAP"),
     (0x41, "RESERVED_SMEM_USED"),
     (0x42, "RESERVED_SMEM_0_SIZE"),
     (0x4b, "TOOLS_PATCH_FUNC"),

@@ -198,8 +198,7 @@ impl<'a> Args<'a> {
             Value::Constant { bank, register: None | Some(RZ), uniform, offset, .. }
                 if uniform.is_none_or(|reg| reg == self.word.uniform_zero) =>
             {
-                let offset = u16::try_from(offset).map_err(|_| "its constant lies beyond 64 KiB")?;
-                Operand::Const { bank, offset }
+                Operand::Const { bank, offset: place_in_bank(offset)? }
             }
             Value::Integer(value) => Operand::Imm(value as u32),
             Value::Single(bits) => Operand::Imm(bits),
@@ -233,6 +232,12 @@ impl<'a> Args<'a> {
         let base = uniform.map_or(UniformReg::URZ, |number| self.uniform(number));
         Ok(Address { register: reg.map_or(Reg::RZ, register), width, base, offset })
     }
+}
+
+/// The place in a bank that an offset names. nvdisasm prints offsets from 32 KiB on as negative numbers of 16 bits.
+pub(super) fn place_in_bank(offset: i32) -> Result<u16, Refusal> {
+    let place = if (-0x8000..0).contains(&offset) { offset + 0x1_0000 } else { offset };
+    u16::try_from(place).map_err(|_| "its constant lies beyond 64 KiB".into())
 }
 
 /// The register that an operand names.

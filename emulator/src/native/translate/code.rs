@@ -56,7 +56,7 @@ pub(super) struct Aside {
 }
 
 /// How many registers an aside may have that hold values only within it.
-pub(super) const TEMPORARIES: u8 = 8;
+pub(super) const TEMPORARIES: u8 = 12;
 
 impl Aside {
     /// Instructions after which the code goes on.

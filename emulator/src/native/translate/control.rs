@@ -4,7 +4,9 @@ use super::args::{Args, EVERY_LANE};
 use super::code::{Code, Refusal};
 use sass::{INSTRUCTION_BYTES, Instruction, Operand as Theirs, PT, Value};
 use trace_format::isa::space::SHARED_WINDOW_HI;
-use trace_format::isa::{BarMode, Clear, Convergence, Inst, Op, Pc, Pred, Reg, Scope, SpecialReg, Src};
+use trace_format::isa::{
+    BarMode, Clear, Convergence, Inst, Op, Pc, Pred, PredSrc, Reg, Scope, SpecialReg, Src,
+};
 
 /// Translates an instruction of this file; none if it is another.
 pub(super) fn translate(
@@ -104,7 +106,14 @@ pub(super) fn translate(
             Inst::new(Op::Membar { scope: args.pick(&scopes).unwrap_or(Scope::Sys) })
         }
         "NANOSLEEP" => {
+            // Whether the warp sleeps or its lanes do, and what may wake it early, changes no result.
+            for modifier in ["WARP", "SYNCS", "RAND"] {
+                args.has(modifier);
+            }
             let mut inst = Inst::new(Op::Nanosleep {});
+            if args.pred_src() != PredSrc::TRUE {
+                return Err("its predicate is not known".into());
+            }
             args.srcs::<1>(&mut inst)?;
             inst
         }

@@ -155,15 +155,13 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             unary(Op::F2f { dst, src, rnd, ftz, sat }, args)?
         }
         "F2FP" => {
-            if !args.has("PACK_AB") {
-                return Err("only its packing of two numbers is known".into());
-            }
+            args.has("PACK_AB");
             let dst = if args.has("BF16") { FloatTy::Bf16 } else { FloatTy::F16 };
             args.has("F16");
             args.has("F32");
             let rnd = if args.has("RZ") { PackRnd::Zero } else { PackRnd::Nearest };
             let relu = Relu(args.has("RELU"));
-            binary(Op::F2fp { dst, rnd, relu, fin: SatFinite(false) }, args)?
+            binary(Op::F2fp { dst, rnd, relu, fin: SatFinite(args.has("SATFINITE")) }, args)?
         }
         "F2I" | "UF2I" => unary(to_integer(args), args)?,
         // The two integers in the lower bytes of the third source; of zeros, the second one alone.

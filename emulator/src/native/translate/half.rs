@@ -1,11 +1,10 @@
 //! Arithmetic on pairs of halves, with the halves that an operand names.
 
 use super::args::Args;
-use super::arithmetic::is_max;
 use super::code::Refusal;
 use super::float::comparison;
 use sass::{Instruction, RZ, Value};
-use trace_format::isa::{BoolFloat, Ftz, HalfTy, Halves, Inst, Max, NanProp, Op, Operand, Relu, Sat, Src};
+use trace_format::isa::{BoolFloat, Ftz, HalfTy, Halves, Inst, Op, Operand, Relu, Sat, Src};
 
 /// The part of a source whose upper half changes its sign, which is a register's; it has to be changed before.
 pub(super) const UPPER_NEGATED: &str = "H0_NH1";
@@ -13,7 +12,7 @@ pub(super) const UPPER_NEGATED: &str = "H0_NH1";
 /// Translates an instruction of this file; none if it is another.
 pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Option<Inst>, Refusal> {
     match word.mnemonic {
-        "HADD2" | "HMUL2" | "HFMA2" | "HSET2" | "HSETP2" | "HMNMX2" => of_halves(word, args).map(Some),
+        "HADD2" | "HMUL2" | "HFMA2" | "HSET2" | "HSETP2" => of_halves(word, args).map(Some),
         _ => Ok(None),
     }
 }
@@ -26,20 +25,10 @@ fn of_halves(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
         };
     }
     let ty = half_type(args);
-    match word.mnemonic {
-        "HMNMX2" => {
-            let (ftz, nan) = (Ftz(args.has("FTZ")), NanProp(args.has("NAN")));
-            let mut inst = Inst::new(Op::Nop {});
-            args.dst(&mut inst)?;
-            args.srcs::<2>(&mut inst)?;
-            inst.op = Op::Hmnmx2 { ty, max: Max(is_max(args)?), ftz, nan };
-            Ok(inst)
-        }
-        _ => arithmetic(word, ty, args),
-    }
+    arithmetic(word, ty, args)
 }
 
-fn half_type(args: &mut Args<'_>) -> HalfTy {
+pub(super) fn half_type(args: &mut Args<'_>) -> HalfTy {
     if args.has("BF16_V2") { HalfTy::Bf16 } else { HalfTy::F16 }
 }
 
@@ -65,7 +54,7 @@ pub(super) fn compared(word: &Instruction, args: &mut Args<'_>) -> Result<(Inst,
 }
 
 /// A source, which may be two literals, with its halves.
-fn source(args: &mut Args<'_>) -> Result<(Src, Halves), Refusal> {
+pub(super) fn source(args: &mut Args<'_>) -> Result<(Src, Halves), Refusal> {
     let first = args.peek().ok_or("an operand is missing")?;
     if let Value::Half(upper) | Value::BFloat16(upper) = first.value {
         args.skip(1);

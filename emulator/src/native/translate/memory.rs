@@ -5,7 +5,7 @@ use super::code::Refusal;
 use sass::{Instruction, RZ, Value};
 use trace_format::isa::{
     AddrMode, AtomOp, AtomTy, Bank, Inst, MatrixCount, MemOrder, MemWidth, Op, Operand, ReadOnly, Reg, Scale,
-    Scope, Src, TexCoord, TexGeometry, TexLod, TexOffset, TexSampler, TexWords, Transposed, tex_words,
+    Scope, Src, Transposed,
 };
 
 pub(super) const WIDTHS: [(&str, MemWidth); 6] = [
@@ -62,7 +62,6 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             let count = args.pick(&counts).unwrap_or(MatrixCount::X1);
             load(Op::Ldsm { count, trans }, args, Form::Narrow)?
         }
-        "TEX" | "TLD" => texture(word, args)?,
         "ATOMG" | "ATOM" | "ATOMS" => atomic(word, args, false)?,
         "RED" | "REDG" => reduction(args)?,
         _ => return Ok(None),
@@ -195,7 +194,7 @@ fn ldc(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     Ok(inst)
 }
 
-const OPERATIONS: [(&str, AtomOp); 10] = [
+pub(super) const OPERATIONS: [(&str, AtomOp); 10] = [
     ("ADD", AtomOp::Add),
     ("MIN", AtomOp::Min),
     ("MAX", AtomOp::Max),
@@ -275,73 +274,5 @@ fn reduction(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     let mut inst = Inst::new(Op::Red { op, ty, mode: AddrMode::Global, order, scope: Scope::Gpu });
     address(&mut inst, args, Form::Wide)?;
     inst.src[1] = args.src()?;
-    Ok(inst)
-}
-
-/// A texture fetch. The handle is a word of constant bank 0, or in a uniform register.
-fn texture(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
-    let coord = if word.mnemonic == "TLD" { TexCoord::Int } else { TexCoord::Float };
-    let lod = args.pick(&[("LZ", TexLod::Base), ("LL", TexLod::Level)]);
-    let lod = lod.ok_or("its level of detail is not known")?;
-    let Value::Register(upper) = args.take()?.value else {
-        return Err("its destination is no register".into());
-    };
-    let mut inst = Inst::new(Op::Nop {});
-    args.dst(&mut inst)?;
-    args.no_pred_dst("its predicate is not known")?;
-    inst.src[0] = args.src()?;
-    // What does not fit into two registers.
-    let geometries = [
-        ("1D", TexGeometry::D1),
-        ("2D", TexGeometry::D2),
-        ("3D", TexGeometry::D3),
-        ("CUBE", TexGeometry::Cube),
-    ];
-    let shape = word.operands.iter().find_map(|operand| match operand.value {
-        Value::Name(name) => geometries.iter().find(|(shape, _)| *shape == name),
-        _ => None,
-    });
-    let geometry = shape.ok_or("its shape is not known")?.1;
-    let count = tex_words(geometry, lod, TexOffset(false), TexSampler(false));
-    if count > 2 {
-        inst.src[2] = args.src()?;
-    }
-    inst.src[1] = match args.take()?.value {
-        // The sampler is that of the texture; the number of the word follows.
-        Value::Integer(0) => {
-            let word = args.integer()?;
-            let offset = u16::try_from(4 * word).map_err(|_| "its handle lies beyond 64 KiB")?;
-            Src::constant(0, offset)
-        }
-        Value::Uniform(number) => {
-            if args.integer()? != 0 {
-                return Err("its sampler is not known".into());
-            }
-            Src::uniform(args.uniform(number))
-        }
-        _ => return Err("its handle is of a kind that is not known of it".into()),
-    };
-    args.skip(1);
-    let words = match args.rest() {
-        [] => TexWords::All,
-        _ => match args.integer()? {
-            1 => TexWords::X,
-            2 => TexWords::Y,
-            3 => TexWords::Xy,
-            4 => TexWords::Z,
-            5 => TexWords::Xz,
-            6 => TexWords::Yz,
-            8 => TexWords::W,
-            9 => TexWords::Xw,
-            10 => TexWords::Yw,
-            12 => TexWords::Zw,
-            15 => TexWords::All,
-            _ => return Err("three components are not known of it".into()),
-        },
-    };
-    if words == TexWords::All && (inst.dst.is_zero() || upper != inst.dst.nth(2).0) {
-        return Err("its results are not in four registers that follow each other".into());
-    }
-    inst.op = Op::TexSplit { geometry, coord, lod, words };
     Ok(inst)
 }

@@ -1,10 +1,13 @@
 //! Instructions that our table can express only in several, which stand behind the code of the function.
 
 mod accesses;
+mod barriers;
 mod flow;
 mod halves;
 mod integers;
+mod packs;
 mod parts;
+mod textures;
 
 use super::args::Args;
 use super::code::{Code, Place, Refusal};
@@ -54,6 +57,7 @@ pub(super) fn translate(
             flow::kept_result(code, at, args).map(Some)
         }
         "B2R" if word.has("RESULT") && !control::is_result(code, at) => flow::taken_result(args).map(Some),
+        "HMUL2" if word.has("F32") => packs::half_product(args).map(Some),
         "HADD2" if names(&["F32"]) => halves::converted_half(args).map(Some),
         "I2F"
             if (word.has("U64") || word.has("S64"))
@@ -70,6 +74,16 @@ pub(super) fn translate(
         "SGXT" | "USGXT" if word.has("W") => integers::wrapped_extension(args).map(Some),
         "PLOP3" | "UPLOP3" if names(&["SIGN"]) => integers::signs(code, args).map(Some),
         "LDGSTS" => accesses::copy(word, args).map(Some),
+        "ATOMS" | "ATOM" if barriers::arrives(word) => barriers::arrival(word, args).map(Some),
+        "ARRIVES" => barriers::arrival(word, args).map(Some),
+        "SYNCS" => barriers::syncs(word, args).map(Some),
+        "TEX" | "TLD" | "TLD4" | "TXD" => textures::fetch(word, args).map(Some),
+        "TXQ" => textures::query(args).map(Some),
+        "SULD" | "SUST" | "SURED" => textures::surface(word, args).map(Some),
+        "I2IP" => packs::integers(args).map(Some),
+        "F2FP" if !packs::is_plain(word) => packs::floats(word, args).map(Some),
+        "HMNMX2" => packs::half_extremes(word, args).map(Some),
+        "FMNMX" if word.has("XORSIGN") => packs::extreme_with_sign(word, args).map(Some),
         "ATOM" if accesses::answers(word).is_some() => accesses::answered_atomic(word, args).map(Some),
         "LD" | "ST" if memory::is_narrow(word) => accesses::narrow(word, args).map(Some),
         _ => Ok(None),

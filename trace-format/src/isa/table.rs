@@ -178,7 +178,7 @@ macro_rules! opcode_rows {
     /// d = constant bank at a + offset.
     68 Ldc { width: MemWidth, bank: Bank } = "LDC", LdSt, Memory, Memory, dst width.regs(), src [1, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Load(Space::Const)), memory MemOp::plain(width, Address::Bank(bank));
     /// d = old value at a (a pair) + offset, which becomes op(old, b) (compare b, new value c for CAS).
-    69 Atomg { op: AtomOp, ty: AtomTy, mode: AddrMode, order: MemOrder, scope: Scope } = "ATOMG", LdSt, Memory, Memory, dst ty.regs(), src [2, ty.regs(), if matches!(op, AtomOp::Cas) { ty.regs() } else { 0 }], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(atomic_space(mode))), memory MemOp::of(MemData::Modify(op, ty), Address::Wide).ordered(order);
+    69 Atomg { op: AtomOp, ty: AtomTy, mode: AddrMode, order: MemOrder, scope: Scope } = "ATOMG", LdSt, Memory, Memory, dst ty.regs(), src [2, ty.regs(), if matches!(op, AtomOp::Cas | AtomOp::CasDone) { ty.regs() } else { 0 }], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(atomic_space(mode))), memory MemOp::of(MemData::Modify(op, ty), Address::Wide).ordered(order);
     /// The same in shared memory, 32-bit address.
     70 Atoms { op: AtomOp, ty: AtomTy, scale: Scale } = "ATOMS", LdSt, Memory, Memory, dst ty.regs(), src [1, ty.regs(), if matches!(op, AtomOp::Cas | AtomOp::CasDone) { ty.regs() } else { 0 }], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(Space::Shared)), memory MemOp::of(MemData::Modify(op, ty), Address::Narrow(scale));
     /// d = texels of object b at coordinates a and further arguments (`tex_words`).

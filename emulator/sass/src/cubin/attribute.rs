@@ -31,7 +31,7 @@ pub(super) mod number {
 
 /// Attributes that have no effect on what a kernel computes: limits that the compiler kept, places of instructions that
 /// have a meaning of their own, statistics, versions, and workarounds for faults of hardware.
-const WITHOUT_EFFECT: [(u8, &str); 35] = [
+const WITHOUT_EFFECT: [(u8, &str); 37] = [
     (0x01, "PAD"),
     (0x04, "CTAIDZ_USED"),
     // The relocations of bank 0 name the textures and surfaces, and are refused.
@@ -51,6 +51,9 @@ const WITHOUT_EFFECT: [(u8, &str); 35] = [
     (0x28, "COOP_GROUP_INSTR_OFFSETS"),
     (0x29, "COOP_GROUP_MASK_REGIDS"),
     (0x2b, "WMMA_USED"),
+    // Loops that stand for atomics on 16 bits, and their registers, for debuggers.
+    (0x2d, "ATOMF16_EMUL_INSTR_OFFSETS"),
+    (0x2e, "ATOM16_EMUL_INSTR_REG_MAP"),
     (0x31, "INT_WARP_WIDE_INSTR_OFFSETS"),
     (0x33, "STATISTICS"),
     // A flag of every kernel of sm_80 and sm_86, without a name.
@@ -79,15 +82,13 @@ const WITHOUT_EFFECT: [(u8, &str); 35] = [
 const WITHOUT_EFFECT_IF_ZERO: [(u8, &str); 1] = [(0x4a, "VRC_CTA_INIT_COUNT")];
 
 /// Names of attributes that are refused, for the message.
-const REFUSED: [(u8, &str); 20] = [
+const REFUSED: [(u8, &str); 18] = [
     (0x02, "IMAGE_SLOT"),
     (0x14, "BINDLESS_IMAGE_OFFSETS"),
     (0x18, "SMEM_PARAM_SIZE"),
     (0x1f, "NEED_CNP_WRAPPER"),
     (0x20, "NEED_CNP_PATCH"),
     (0x2c, "HAS_PRE_V10_OBJECT"),
-    (0x2d, "ATOMF16_EMUL_INSTR_OFFSETS"),
-    (0x2e, "ATOM16_EMUL_INSTR_REG_MAP"),
     (0x32, "SHARED_SCRATCH"),
     (0x3a, "COROUTINE_RESUME_ID_OFFSETS"),
     (0x41, "RESERVED_SMEM_USED"),

@@ -69,8 +69,11 @@ impl<'a> Cubin<'a> {
         }
         let flags = elf.header.e_flags;
         let abi = elf.header.e_ident[goblin::elf::header::EI_ABIVERSION];
-        let number = if abi >= TARGET_IN_SECOND_BYTE { flags >> 8 & 0xff } else { flags & 0xff };
-        let target = Target::from_number(number).ok_or(CubinError::Target(number))?;
+        let (first, second) = (flags & 0xff, flags >> 8 & 0xff);
+        let number = if abi >= TARGET_IN_SECOND_BYTE { second } else { first };
+        // Of modules whose functions follow the ABI of old PTX, the version of the ABI is low, and the flags are the new ones.
+        let target = Target::from_number(number).or_else(|| Target::from_number(second));
+        let target = target.ok_or(CubinError::Target(number))?;
         let file = File::new(&elf, bytes);
         let counts = register_counts(&file);
         let of_functions = file.functions();

@@ -28,8 +28,8 @@ pub(super) struct Address {
 
 /// Modifiers that have no effect on what an instruction computes: hints to caches, and the width of addresses, which is that
 /// of 64-bit programs.
-const WITHOUT_EFFECT: [&str; 11] =
-    ["E", "SYS", "EF", "EL", "LU", "NA", "LTC64B", "LTC128B", "LTC256B", "SCR", "reuse"];
+const WITHOUT_EFFECT: [&str; 12] =
+    ["E", "SYS", "EF", "EL", "LU", "EU", "NA", "LTC64B", "LTC128B", "LTC256B", "SCR", "reuse"];
 
 impl<'a> Args<'a> {
     pub(super) fn of(word: &'a Instruction) -> Args<'a> {

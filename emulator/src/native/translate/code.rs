@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use sass::cubin::IndirectBranch;
-use sass::{INSTRUCTION_BYTES, Instruction, RZ};
+use sass::{INSTRUCTION_BYTES, Instruction, PT, RZ};
 use trace_format::isa::{Inst, Lut, MemWidth, Op, Operand, Pc, Pred, PredSrc, Reg, Src};
 
 /// Why an instruction has no translation.
@@ -17,6 +17,16 @@ pub(super) struct Code<'a> {
     pub(super) layout: &'a Layout,
     /// Branches through registers, with their targets.
     pub(super) branches: &'a [IndirectBranch],
+}
+
+/// The guard of an instruction.
+pub(super) fn guard_of(word: &Instruction) -> PredSrc {
+    let pred = match (word.guard.predicate, word.guard.uniform) {
+        (PT, _) => Pred::PT,
+        (number, true) => Pred::uniform(number),
+        (number, false) => Pred(number),
+    };
+    PredSrc { pred, not: word.guard.negated }
 }
 
 /// What an instruction becomes.
@@ -53,6 +63,8 @@ pub(super) struct Aside {
     pub(super) temporaries: u8,
     /// Bytes at the beginning of local memory that they use.
     pub(super) local_bytes: u32,
+    /// Whether they contain the guard of the instruction, which they do not get as their own then.
+    pub(super) guards_itself: bool,
 }
 
 /// How many registers an aside may have that hold values only within it.

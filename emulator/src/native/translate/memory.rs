@@ -268,6 +268,16 @@ pub(super) fn atomic(word: &Instruction, args: &mut Args<'_>, stored: bool) -> R
     Ok(inst)
 }
 
+/// A compare-and-swap in shared memory without a place for its result, whose predicate is the caller's.
+pub(super) fn swap(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    let (op, ty) = operation(args)?;
+    args.skip(1);
+    let mut inst = Inst::new(Op::Atoms { op, ty, scale: scale(word)? });
+    address(&mut inst, args, Form::Scaled)?;
+    (inst.src[1], inst.src[2]) = (args.src()?, args.src()?);
+    Ok(inst)
+}
+
 fn reduction(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     let order = order(args);
     let (op, ty) = operation(args)?;

@@ -22,10 +22,10 @@ pub(super) use layout::Layout;
 pub use section::{External, Section};
 
 use args::Args;
-use code::{Aside, Code, Place, Refusal};
+use code::{Aside, Code, Place, Refusal, guard_of};
 use sass::{INSTRUCTION_BYTES, Instruction, PT};
 use trace_format::isa::{
-    ControlBits, Inst, Language, Op, Pc, Position, Pred, PredSrc, SourceFile, SourceLine,
+    ControlBits, Inst, Language, Op, Pc, Position, PredSrc, SourceFile, SourceLine,
 };
 
 /// Code in our ISA.
@@ -209,6 +209,7 @@ fn instruction(code: &Code<'_>, at: usize, word: &Instruction) -> Result<Place, 
     }
     match &mut place {
         Place::Here(inst) => *inst = guard(word, *inst)?,
+        Place::Aside(aside) if aside.guards_itself => {}
         // A branch through a register has its guard inside.
         Place::Aside(aside) if aside.returns => {
             let changes = |inst: &Inst| inst.all_dst_preds().any(|pred| pred == guard_of(word).pred);
@@ -236,16 +237,6 @@ fn single(code: &Code<'_>, at: usize, word: &Instruction, args: &mut Args<'_>) -
         }
     }
     Err("there is no such instruction in the table".into())
-}
-
-/// The guard of an instruction.
-fn guard_of(word: &Instruction) -> PredSrc {
-    let pred = match (word.guard.predicate, word.guard.uniform) {
-        (PT, _) => Pred::PT,
-        (number, true) => Pred::uniform(number),
-        (number, false) => Pred(number),
-    };
-    PredSrc { pred, not: word.guard.negated }
 }
 
 /// Adds the guard. Control flow can have a predicate of its own, which is the guard if there is no other.

@@ -1,12 +1,14 @@
 //! Copies to shared memory, atomics that say that they were done, and generic addresses of 32 bits.
 
 use super::super::args::Args;
-use super::super::code::{Aside, Place, Refusal, constant, moved};
+use super::super::code::{Aside, Place, Refusal, constant, guard_of, moved};
 use super::super::memory::{self, WIDTHS};
-use super::parts::and;
+use super::parts::{Borrowed, and, compared};
 use sass::{Instruction, PT, Value};
+use trace_format::isa::space::{LOCAL_WINDOW_HI, SHARED_WINDOW_HI};
 use trace_format::isa::{
-    Extended, Inst, Lut, Max, MemOrder, MemWidth, Op, Pred, PredSrc, ReadOnly, Scale, Sign, Src, Wrap,
+    Extended, ICmp, Inst, Lut, Max, MemOrder, MemWidth, Op, Pred, PredSrc, ReadOnly, Scale, Sign, Src,
+    UniformReg, Wrap,
 };
 
 /// A copy from global to shared memory, which has ended when the next instruction begins. Where its predicate does not hold,
@@ -27,25 +29,39 @@ pub(super) fn copy(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Ref
     if copied == PredSrc::TRUE && !fills {
         return Ok(Aside::of([load, store]));
     }
-    if word.guard.predicate != PT || word.guard.negated {
-        return Err("a guard and zeros are not known of it".into());
-    }
     let registers = || (0..width.regs()).map(|n| data.nth(n));
     let mut insts: Vec<Inst> = registers().map(|reg| moved(Src::RZ, reg)).collect();
     let bytes = 4 * u32::from(width.regs());
     let zeros = args.temporary(6);
     if fills {
+        let mut sum = |a: Src, b: Src| insts.push(Inst::new(Op::IaddPair {}).srcs([a, b]).dst(address));
+        sum(load.src[0], Src::imm(load.offset as u32));
         if !load.base.is_zero() {
-            return Err("a uniform base and zeros are not known of it".into());
+            sum(Src::reg(address), Src::uniform(load.base));
+            load.base = UniformReg::URZ;
         }
-        let mut whole = Inst::new(Op::IaddPair {}).srcs([load.src[0], Src::imm(load.offset as u32)]);
-        whole.dst = address;
-        insts.push(whole);
         insts.push(and(Src::reg(address), bytes - 1, zeros));
         insts.push(and(Src::reg(address), !(bytes - 1), address));
         (load.src[0], load.offset) = (Src::reg(address), 0);
     }
-    insts.push(load.guarded(copied));
+    // Where the guard holds, and the predicate of the copy.
+    let guard = guard_of(word);
+    let unguarded = guard == PredSrc::TRUE;
+    let borrowed = Borrowed(args.temporary(8));
+    let only_where_copied = if unguarded || copied == PredSrc::TRUE {
+        load.guarded(if unguarded { copied } else { guard })
+    } else {
+        let mut both = Inst::new(Op::Plop3 { lut: Lut(0xC0) });
+        both.pdst[0] = Pred(0);
+        both.psrc = [guard, copied, PredSrc::TRUE];
+        insts.extend([borrowed.keep(), both]);
+        load.guarded(Borrowed::HOLDS)
+    };
+    let with_guard = |inst: Inst| if unguarded { inst } else { inst.guarded(guard) };
+    insts.push(only_where_copied);
+    if !unguarded && copied != PredSrc::TRUE {
+        insts.push(borrowed.put_back());
+    }
     if fills {
         // 8 * (bytes - zeros), the bits that remain, of which each word takes its part.
         let scaled = Inst::new(Op::Imad {}).srcs([Src::reg(zeros), Src::imm(8u32.wrapping_neg()), Src::RZ]);
@@ -63,8 +79,8 @@ pub(super) fn copy(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Ref
             insts.push(Inst { dst: reg, ..kept });
         }
     }
-    insts.push(store);
-    Ok(Aside::of(insts))
+    insts.push(with_guard(store));
+    Ok(Place::Aside(Aside { guards_itself: true, ..Aside::returning(insts) }))
 }
 
 /// The predicate that says whether an atomic on a generic address was done, if it writes one: code for shared memory follows
@@ -80,6 +96,44 @@ pub(super) fn answers(word: &Instruction) -> Option<Pred> {
 pub(super) fn answered_atomic(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     let atomic = memory::atomic(word, args, true)?;
     Ok(Aside::of([atomic, constant(answers(word).unwrap_or(Pred::PT), true)]))
+}
+
+/// A compare-and-swap in shared memory that says by a predicate whether it has stored.
+pub(super) fn swapped(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let pred = answers(word).ok_or("its predicate is missing")?;
+    let mut swap = memory::swap(word, args)?;
+    let done = args.temporary(0);
+    swap.dst = done;
+    Ok(Aside::of([swap, compared(pred, ICmp::Ne, Sign::U32, Src::reg(done), Src::RZ)]))
+}
+
+/// Whether a generic address is in a window.
+pub(super) fn space(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let windows = [
+        ("S", (ICmp::Eq, SHARED_WINDOW_HI)),
+        // The shared memory of a cluster, which is one block.
+        ("D", (ICmp::Eq, SHARED_WINDOW_HI)),
+        ("L", (ICmp::Eq, LOCAL_WINDOW_HI)),
+        // Every window is above global memory.
+        ("G", (ICmp::Lt, SHARED_WINDOW_HI)),
+    ];
+    let (cmp, window) = args.pick(&windows).ok_or("the space that it asks for is not known")?;
+    let pred = args.pred_dst().ok_or("its predicate is missing")?;
+    let mut result = Inst::new(Op::Nop {});
+    args.dst(&mut result)?;
+    if !result.dst.is_zero() {
+        return Err("a result in a register is not known of it".into());
+    }
+    let address = args.address()?;
+    let (whole, high) = (args.temporary(0), args.temporary(1));
+    let mut insts = Vec::new();
+    let mut sum = |a: Src, b: Src| insts.push(Inst::new(Op::IaddPair {}).srcs([a, b]).dst(whole));
+    sum(Src::reg(address.register), Src::imm(address.offset as u32));
+    if !address.base.is_zero() {
+        sum(Src::reg(whole), Src::uniform(address.base));
+    }
+    insts.push(compared(pred, cmp, Sign::U32, Src::reg(high), Src::imm(window)));
+    Ok(Aside::of(insts))
 }
 
 /// A generic access whose address has 32 bits: they are extended to a pair before.

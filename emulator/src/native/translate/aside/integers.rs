@@ -6,7 +6,8 @@ use super::super::code::{Aside, Code, Place, Refusal, moved};
 use super::parts::{Borrowed, and, answers_second, compared, permuted, shifted};
 use sass::{Instruction, Operand as Theirs, PT, Value};
 use trace_format::isa::{
-    Extended, ICmp, Inst, Lut, Max, Op, Operand, Pred, PredSrc, PrmtMode, Reg, Sign, SpecialReg, Src,
+    BoolOp, Extended, ICmp, Inst, Lut, Max, Op, Operand, Pred, PredSrc, PrmtMode, Reg, Sign, SpecialReg, Src,
+    UniformReg,
 };
 
 /// A shifted sum with a carry into its lower word.
@@ -258,14 +259,14 @@ pub(super) fn minimum_of_halves(args: &mut Args<'_>) -> Result<Place, Refusal> {
     Ok(Aside::of(insts))
 }
 
-/// Whether a shifted term is subtracted, and the carry of that is wanted.
+/// Whether a shifted term or the other one is subtracted, and the carry of that is wanted.
 pub(super) fn subtracts(word: &Instruction) -> bool {
     let lower = !word.has("HI") && !word.has("X");
-    // The carry is behind the result, the term behind the carry.
-    lower && answers_second(word) && word.operands.get(2).is_some_and(|operand| operand.negate)
+    // The carry is behind the result, the terms behind the carry.
+    lower && answers_second(word) && word.operands.iter().skip(2).take(2).any(|operand| operand.negate)
 }
 
-/// The difference of a term and a shifted one, with the carry of a subtraction.
+/// The difference of a term and a shifted one, with the carry of a subtraction. Either may be negated.
 pub(super) fn shifted_and_subtracted(args: &mut Args<'_>) -> Result<Place, Refusal> {
     let mut sum = Inst::new(Op::Iadd3Carries { x: Extended(false) });
     args.dst(&mut sum)?;
@@ -286,8 +287,44 @@ pub(super) fn shifted_and_subtracted(args: &mut Args<'_>) -> Result<Place, Refus
         Src::reg(shifted.dst)
     };
     sum.psrc[..2].fill(PredSrc::FALSE);
-    sum = sum.srcs([Src { neg: true, ..place }, other, Src::RZ]);
+    sum = sum.srcs([Src { neg: term.neg, ..place }, other, Src::RZ]);
     Ok(Aside::of([shifted, sum]))
+}
+
+/// The smaller or the larger of pairs.
+pub(super) fn minimum_of_pairs(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let sign = args.pick(&[("S64", Sign::S32), ("U64", Sign::U32)]).ok_or("its type is not known")?;
+    for _ in 0..2 {
+        args.no_pred_dst("its predicate is not known")?;
+    }
+    let mut result = Inst::new(Op::SelPair {});
+    args.dst(&mut result)?;
+    let sources = [args.src()?, args.src()?];
+    let max = arithmetic::is_max(args)?;
+    let other = args.maybe_pred_src();
+    if other.is_some_and(|pred| pred != PredSrc::FALSE) {
+        return Err("its second predicate is not known".into());
+    }
+    let cmp = if max { ICmp::Gt } else { ICmp::Lt };
+    let borrowed = Borrowed(args.temporary(0));
+    let mut compare = Inst::new(Op::IsetpPair { cmp, sign, bop: BoolOp::And }).srcs(sources);
+    (compare.pdst[0], compare.psrc[0]) = (Pred(0), PredSrc::TRUE);
+    result.psrc[0] = Borrowed::HOLDS;
+    let mut chosen = result.srcs(sources);
+    let mut insts = vec![borrowed.keep(), compare];
+    if result.udst.is_zero() {
+        insts.extend([chosen, borrowed.put_back()]);
+        return Ok(Aside::of(insts));
+    }
+    // All lanes have the same pair; the first one's goes to the uniform registers.
+    let pair = args.temporary(2);
+    (chosen.dst, chosen.udst) = (pair, UniformReg::URZ);
+    insts.extend([chosen, borrowed.put_back()]);
+    for number in 0..2 {
+        let read = Inst::new(Op::R2ur {}).srcs([Src::reg(pair.nth(number))]);
+        insts.push(Inst { udst: result.udst.nth(number), ..read });
+    }
+    Ok(Aside::of(insts))
 }
 
 /// Whether the addend of a product of 64 bits is negated or complemented.

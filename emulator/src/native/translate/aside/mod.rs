@@ -8,9 +8,10 @@ mod integers;
 mod packs;
 mod parts;
 mod textures;
+mod waterfall;
 
 use super::args::Args;
-use super::code::{Code, Place, Refusal};
+use super::code::{Code, Place, Refusal, guard_of};
 use super::control;
 use super::half::UPPER_NEGATED;
 use super::memory;
@@ -28,6 +29,10 @@ pub(super) fn translate(
     let names = |parts: &[&str]| word.operands.iter().any(|operand| parts.contains(&operand.suffix));
     match word.mnemonic {
         "BRA" if flow::is_divergence_test(word) => flow::divergence_test(code, args).map(Some),
+        "BRA" if waterfall::is_any(word) => waterfall::any(code, guard_of(word), args).map(Some),
+        "R2UR" if control::is_comparison_of_masks(word) && waterfall::broadcasts(word) => {
+            waterfall::broadcast(args).map(Some)
+        }
         "R2UR" if control::is_comparison_of_masks(word) => {
             flow::comparison_of_masks(code, at, args).map(Some)
         }
@@ -74,6 +79,13 @@ pub(super) fn translate(
         "SGXT" | "USGXT" if word.has("W") => integers::wrapped_extension(args).map(Some),
         "PLOP3" | "UPLOP3" if names(&["SIGN"]) => integers::signs(code, args).map(Some),
         "LDGSTS" => accesses::copy(word, args).map(Some),
+        "ATOMS" if word.has("SPIN") && accesses::answers(word).is_some() => {
+            accesses::swapped(word, args).map(Some)
+        }
+        "QSPC" => accesses::space(args).map(Some),
+        "IMNMX" | "UIMNMX" if word.has("S64") || word.has("U64") => {
+            integers::minimum_of_pairs(args).map(Some)
+        }
         "ATOMS" | "ATOM" if barriers::arrives(word) => barriers::arrival(word, args).map(Some),
         "ARRIVES" => barriers::arrival(word, args).map(Some),
         "SYNCS" => barriers::syncs(word, args).map(Some),

@@ -2,7 +2,7 @@
 
 use super::super::args::Args;
 use super::super::arithmetic::is_max;
-use super::super::code::{Aside, Place, Refusal};
+use super::super::code::{Aside, Place, Refusal, moved};
 use super::super::half;
 use super::parts::{and, permuted};
 use sass::Instruction;
@@ -52,7 +52,11 @@ pub(super) fn integers(args: &mut Args<'_>) -> Result<Place, Refusal> {
                 let op = Op::Imnmx { sign: Sign::S32, max: Max(max) };
                 Inst::new(op).srcs([source, Src::imm(bound as u32)]).dst(to)
             };
-            insts.extend([bound(true, source, least), bound(false, Src::reg(to), most)]);
+            insts.extend([
+                moved(source, to),
+                bound(true, Src::reg(to), least),
+                bound(false, Src::reg(to), most),
+            ]);
         }
         insts.push(and(Src::reg(to), (1 << bits) - 1, to));
     }

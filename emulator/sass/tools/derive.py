@@ -7,7 +7,8 @@ Usage: derive.py NVDISASM ROWS TARGET=WORDS.txt    rows of a target, such as 75
 
 A file of words holds one 128-bit instruction word a line, as 32 hexadecimal digits. For each value of the 12-bit opcode, the tool takes
 words with the most operands, flips every bit, and learns from nvdisasm's text which bits form which operand or modifier; fields of
-modifiers are enumerated. Rows that come out the same for several targets are merged. A bit that no field names must have the value that it
+modifiers are enumerated. Where it reports that modifiers are not separated, write the row by hand, with a line for each of
+them, and add it in the same way; `examples/agree.rs` compares it like the others. Rows that come out the same for several targets are merged. A bit that no field names must have the value that it
 has in all given words, or may have any (`any`) if the words differ there and the text does not.
 """
 
@@ -913,8 +914,12 @@ CORRECTIONS = [
     # the part of a register depends on the bytes of its type
     ({"306"}, r"^  op R# R=32-39 by:60-61 .*$",
      "  op R# R=32-39 by:60-61,84-85 { 0=R# 1=R#.B1 2=R#.B2 3=R#.B3 4=R# 5=R#.H1 8=R# }"),
+    ({"312"}, r"^  op R# R=32-39 by:60-61 .*$",
+     "  op R# R=32-39 by:60-61,84-85 { 0=R# 1=R#.B1 2=R#.B2 3=R#.B3 4=R# 5=R#.H1 8=R# c=R# }"),
+    # a bulk copy's cache policy is left unknown
+    ({"3ba"}, r"^  op desc\[UR#\] .*$", None),
     # literals have the type of the operation, where it has one
-    ({"431"}, r"^  op f16 (#=\S+)( when:.*)?$", r"  op f16 \1 when:85=0\n  op bf16 \1 when:85=1", "BF16_V2"),
+    ({"431", "435", "831", "835", "840"}, r"^  op f16 (#=\S+)( when:.*)?$", r"  op f16 \1 when:85=0\n  op bf16 \1 when:85=1", "BF16_V2"),
 ]
 
 

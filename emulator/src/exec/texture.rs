@@ -46,9 +46,11 @@ pub(super) fn access<V: GlobalView, S: BlockSink>(
 ) -> Result<Result<(), Refusal>, Trouble> {
     let objects = &*worker.executable.objects;
     let mut at: Addresses = [NO_ADDRESS; 32];
+    // Machine code fetches from one-dimensional arrays as from one row.
+    let one_row = worker.executable.kernel.is_machine_code();
     let view = &mut worker.memory;
     let outcome = match request.inst.kind {
-        Kind::Load(Space::Texture) => fetch(view, objects, rows, &warp.regs, request, &mut at),
+        Kind::Load(Space::Texture) => fetch(view, (objects, one_row), rows, &warp.regs, request, &mut at),
         _ => surface(view, objects, rows, &warp.regs, request, &mut at),
     };
     match outcome {
@@ -108,7 +110,7 @@ fn sampler(objects: &ObjectTable, handle: u32) -> Result<&Sampler, String> {
 
 fn fetch<V: GlobalView>(
     view: &mut V,
-    objects: &ObjectTable,
+    (objects, one_row): (&ObjectTable, bool),
     rows: &mut Rows,
     regs: &Warp,
     request: &Request<'_>,
@@ -154,9 +156,12 @@ fn fetch<V: GlobalView>(
             let levels = texture.resource.levels.len();
             state.check(texture.resource.format, levels).map_err(|error| fault(error.to_string()))?;
         }
-        if !fetch.suits(&texture.resource) {
-            return Err(fault(misfit(geometry, "texture", handle, &texture.resource)));
-        }
+        let fetch = if fetch.suits(&texture.resource) {
+            fetch
+        } else {
+            let row = fetch.of_row().filter(|row| one_row && row.suits(&texture.resource));
+            row.ok_or_else(|| fault(misfit(geometry, "texture", handle, &texture.resource)))?
+        };
         let fetch = Fetch { lanes: group, ..fetch };
         sample::fetch(view, request.pc as usize, &fetch, texture, state, rows, at)?;
         left &= !group;

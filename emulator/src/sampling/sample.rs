@@ -54,6 +54,24 @@ impl Fetch<'_> {
         geometry_suits(self.geometry, resource.kind)
     }
 
+    /// The same fetch without its second dimension, if it has two.
+    #[must_use]
+    pub(crate) fn of_row(&self) -> Option<Self> {
+        if self.geometry != TexGeometry::D2 {
+            return None;
+        }
+        let places: &[usize] = match self.lod {
+            TexLod::Base => &[0, 2],
+            TexLod::Level => &[0, 2, 3],
+            TexLod::Grad => &[0, 2, 4, 6],
+        };
+        let mut row = Self { geometry: TexGeometry::D1, ..*self };
+        for (to, from) in places.iter().enumerate() {
+            row.words[to] = self.words[*from];
+        }
+        Some(row)
+    }
+
     fn layout(&self) -> Layout {
         let layered = usize::from(self.geometry.is_layered());
         let dimensions = usize::from(self.geometry.coordinates()) - layered;

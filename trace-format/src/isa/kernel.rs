@@ -157,13 +157,18 @@ impl MachineKernel {
             .map_or(self.name.as_str(), |(_, name)| name.as_str())
     }
 
+    /// Whether it was translated from machine code.
+    #[must_use]
+    pub fn is_machine_code(&self) -> bool {
+        self.files.first().is_some_and(|file| file.language == Language::MachineCode)
+    }
+
     /// First instruction of the function at an address. Machine code may count it from the beginning of its section, whose
     /// first instruction is `section`.
     #[must_use]
     pub fn entry(&self, address: u64, section: Pc) -> Option<Pc> {
         let (low, window) = (address as u32, (address >> 32) as u32);
-        let is_machine_code = self.files.first().is_some_and(|file| file.language == Language::MachineCode);
-        if is_machine_code && window == 0 {
+        if self.is_machine_code() && window == 0 {
             let at = Pc(section.0.checked_add(low / space::CODE_STRIDE)?);
             let is_there = low.is_multiple_of(space::CODE_STRIDE);
             return self.entries.iter().map(|(_, pc)| *pc).find(|pc| is_there && *pc == at);

@@ -24,9 +24,7 @@ pub use section::{External, Section};
 use args::Args;
 use code::{Aside, Code, Place, Refusal, guard_of};
 use sass::{INSTRUCTION_BYTES, Instruction, PT};
-use trace_format::isa::{
-    ControlBits, Inst, Language, Op, Pc, Position, PredSrc, SourceFile, SourceLine,
-};
+use trace_format::isa::{ControlBits, Inst, Language, Op, Pc, Position, PredSrc, SourceFile, SourceLine};
 
 /// Code in our ISA.
 #[derive(Clone, Debug)]

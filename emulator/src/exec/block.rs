@@ -280,7 +280,7 @@ impl Block {
                         let text = format!("barrier {id} ({arrived} of {expected} threads have arrived)");
                         note(path.mask, at, text);
                     }
-                    Wait::WarpSync { members, at } => {
+                    Wait::WarpSync { members, at } | Wait::Collective { members, at } => {
                         note(path.mask, at, format!("lanes {members:#010x} of the warp"));
                     }
                     Wait::Converge { register, members, at } => {

@@ -9,7 +9,7 @@ use crate::texture::ObjectTable;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use trace_format::isa::space::Space;
-use trace_format::isa::{BlockId, Kind, MachineKernel, Op, Operand, Pc, SpecialReg as Sr};
+use trace_format::isa::{BlockId, CollectiveSite, Kind, MachineKernel, Op, Operand, Pc, SpecialReg as Sr};
 use trace_format::semantics::{Banks, Code, ExecInst, Geometry, PredRef, Template, VectorLevel, Warp};
 
 /// Maximum number of threads in a block, as on every GPU since compute capability 2.0.
@@ -37,6 +37,16 @@ pub(crate) struct Run {
     pub reduces: bool,
 }
 
+/// How lanes call and return.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Calls {
+    /// Lanes that call together meet behind the call (code of ours).
+    Framed,
+    /// A call is a jump, and a return one to the address in a register. Lanes of several calls may run a function together
+    /// (machine code).
+    Jumps,
+}
+
 /// A kernel ready to run.
 #[derive(Debug)]
 pub(crate) struct Executable<'k> {
@@ -60,6 +70,10 @@ pub(crate) struct Executable<'k> {
     pub print_left: AtomicU64,
     /// Texture and surface objects that handles stand for.
     pub objects: Arc<ObjectTable>,
+    /// How lanes call and return.
+    pub calls: Calls,
+    /// Places of `WARPSYNC.COLLECTIVE`, ascending.
+    pub collectives: Arc<[CollectiveSite]>,
     /// By program counter: whether it may poll memory. Empty if no instruction does.
     pub polls: Arc<[bool]>,
     /// Whether it reads a clock.
@@ -80,6 +94,7 @@ pub struct Prepared {
     template: Template,
     blocks: Arc<[Run]>,
     zero_guards: Arc<[bool]>,
+    collectives: Arc<[CollectiveSite]>,
     polls: Arc<[bool]>,
     spin_limit: u64,
     may_communicate: bool,
@@ -138,6 +153,7 @@ impl Prepared {
             template: Template::of(kernel),
             blocks,
             zero_guards: zero_guards.into(),
+            collectives: CollectiveSite::all(&kernel.insts).into(),
             polls: polls.into(),
             spin_limit: if strong().count() > 0 { SPIN_LIMIT } else { LONG_SPIN_LIMIT },
             may_communicate: calls_system || strong().any(|op| op.info().kind != in_block),
@@ -200,9 +216,25 @@ impl<'k> Executable<'k> {
             geometry,
             blocks: Arc::clone(&prepared.blocks),
             zero_guards: Arc::clone(&prepared.zero_guards),
+            calls: if kernel.is_machine_code() { Calls::Jumps } else { Calls::Framed },
+            collectives: Arc::clone(&prepared.collectives),
             objects: Arc::default(),
             host: None,
         })
+    }
+
+    /// The place to which machine code returns by an address that counts from the beginning of `section`: one at which
+    /// a basic block begins, as behind every call.
+    pub(super) fn return_place(&self, address: u64, section: Pc) -> Option<Pc> {
+        let pc = self.kernel.instruction_at(address, section)?;
+        let begins = pc.0 == 0 || self.blocks[pc.index() - 1].id != self.blocks[pc.index()].id;
+        begins.then_some(pc)
+    }
+
+    /// The `WARPSYNC.COLLECTIVE` whose instructions lanes of the one at `pc` execute.
+    pub(super) fn leader(&self, pc: Pc) -> Pc {
+        let at = self.collectives.binary_search_by_key(&pc, |site| site.pc);
+        at.map_or(pc, |at| self.collectives[at].leader)
     }
 
     /// Lanes of `exec` in which the selection at `pc` selects the result of a division by zero.

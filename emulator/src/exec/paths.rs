@@ -35,6 +35,13 @@ pub(crate) enum Wait {
         /// Program counter of the instruction that waits.
         at: u32,
     },
+    /// The other lanes of the mask of a `WARPSYNC.COLLECTIVE`; `at` is the instruction.
+    Collective {
+        /// Lanes that must arrive.
+        members: u32,
+        /// Program counter of the instruction that waits.
+        at: u32,
+    },
     /// The other lanes of a convergence register, which come to a `BSYNC` of it.
     Converge {
         /// The register, which `BREAK` names.
@@ -56,11 +63,13 @@ pub(crate) struct Path {
     /// Reconvergence point; [`NEVER`] within a function that lanes leave only by returning.
     pub reconv: u32,
     join: u32,
+    /// Lanes with which it executes the instructions of a `WARPSYNC.COLLECTIVE`; none elsewhere.
+    together: u32,
     /// Whether the path can run.
     pub wait: Wait,
 }
 
-const IDLE: Path = Path { pc: 0, mask: 0, reconv: NEVER, join: NO_JOIN, wait: Wait::Ready };
+const IDLE: Path = Path { pc: 0, mask: 0, reconv: NEVER, join: NO_JOIN, together: 0, wait: Wait::Ready };
 
 /// A join: the reconvergence point of a divergent branch, or the return from a call.
 #[derive(Clone, Copy, Hash, Debug)]
@@ -102,6 +111,9 @@ pub(crate) struct Paths {
     /// What each convergence register of machine code is to each lane: the lanes with which it set it. Lanes that have
     /// diverged use the same register at the same time for places of their own. Empty before the first use.
     convergence: Vec<[u32; WARP_SIZE]>,
+    /// Where each lane goes on after instructions of a `WARPSYNC.COLLECTIVE`, with its reconvergence point and join. Empty
+    /// before the first.
+    behind_collective: Vec<(u32, u32, u32)>,
 }
 
 impl Paths {
@@ -116,6 +128,7 @@ impl Paths {
             live: 0,
             depth: 0,
             convergence: Vec::new(),
+            behind_collective: Vec::new(),
         }
     }
 
@@ -126,6 +139,7 @@ impl Paths {
         self.free.clear();
         (self.live, self.depth) = (lanes, 0);
         self.convergence.clear();
+        self.behind_collective.clear();
         self.current = Path { mask: lanes, ..IDLE };
     }
 
@@ -187,7 +201,7 @@ impl Paths {
         };
         self.current.mask = 0;
         for (lanes, pc) in [(taken, target), (p.mask & !taken, next)] {
-            let path = Path { pc, mask: lanes, reconv, join, wait: Wait::Ready };
+            let path = Path { pc, mask: lanes, reconv, join, wait: Wait::Ready, ..IDLE };
             if pc == reconv {
                 self.arrive(join, lanes);
                 if self.current.mask == 0 {
@@ -232,25 +246,26 @@ impl Paths {
             frame: true,
         });
         self.depth += 1;
-        let path = |&(pc, mask): &(u32, u32)| Path { pc, mask, reconv: NEVER, join, wait: Wait::Ready };
+        let path =
+            |&(pc, mask): &(u32, u32)| Path { pc, mask, reconv: NEVER, join, wait: Wait::Ready, ..IDLE };
         // The first runs first, the others wait for their turn.
         self.parked.extend(targets.iter().skip(1).rev().map(path));
         self.current = targets.first().map_or(IDLE, path);
         true
     }
 
-    /// Where the running path's function returns to; none outside of functions.
-    #[must_use]
-    pub(crate) fn return_address(&self) -> Option<u32> {
-        let mut join = self.current.join;
-        while join != NO_JOIN {
-            let j = &self.joins[join as usize];
-            if j.frame {
-                return Some(j.pc);
+    /// Lanes of the running path jump, given with the lanes that jump to each place; the others continue at `next`. They
+    /// meet again where they wait for each other.
+    pub(crate) fn jump_each(&mut self, targets: &[(u32, u32)], next: u32) {
+        let p = self.current;
+        let jumping = targets.iter().fold(0, |all, (_, lanes)| all | lanes);
+        self.current = Path { pc: next, mask: p.mask & !jumping, ..p };
+        for &(pc, mask) in targets {
+            if self.current.mask != 0 {
+                self.parked.push(self.current);
             }
-            join = j.join;
+            self.current = Path { pc, mask, ..p };
         }
-        None
     }
 
     /// Some lanes of the running path return from their function, or end when they are in none.
@@ -316,7 +331,74 @@ impl Paths {
             let away = self.live & !here;
             self.release(|wait| matches!(wait, Wait::WarpSync { members, .. } if members & away == 0));
         }
+        self.collect();
         self.converge();
+    }
+
+    /// `WARPSYNC.COLLECTIVE` at `at`: some lanes of the running path wait, each for the lanes of its mask, which may come to
+    /// other places. All execute the instructions from `first` on together; these continue at `behind` afterwards.
+    pub(crate) fn wait_collectively(
+        &mut self,
+        lanes: u32,
+        at: u32,
+        members: &[u32; WARP_SIZE],
+        [first, behind]: [u32; 2],
+    ) {
+        self.behind_collective.resize(WARP_SIZE, (NEVER, NEVER, NO_JOIN));
+        let behind = (behind, self.current.reconv, self.current.join);
+        lanes_of(lanes).for_each(|lane| self.behind_collective[lane] = behind);
+        self.current.pc = at + 1;
+        for (members, group) in groups(lanes, members) {
+            let wait = Wait::Collective { members, at };
+            self.parked.push(Path { wait, pc: first, mask: group, ..IDLE });
+        }
+        self.current.mask &= !lanes;
+        self.collect();
+        if self.current.mask == 0 {
+            self.next_ready();
+        }
+    }
+
+    /// `ENDCOLLECTIVE`: each lane of the running path goes on behind its own `WARPSYNC.COLLECTIVE`.
+    pub(crate) fn end_collective(&mut self) {
+        let mut left = self.current.mask;
+        self.current = IDLE;
+        while let Some(&behind) = self.behind_collective.get(left.trailing_zeros() as usize) {
+            let goes = |lane: &usize| self.behind_collective[*lane] == behind;
+            let mask = lanes_of(left).filter(goes).fold(0, |all, lane| all | 1 << lane);
+            left &= !mask;
+            let (pc, reconv, join) = behind;
+            if self.current.mask != 0 {
+                self.parked.push(self.current);
+            }
+            self.current = Path { pc, mask, reconv, join, ..IDLE };
+        }
+        self.meet();
+    }
+
+    /// Releases lanes that wait at a `WARPSYNC.COLLECTIVE` when all lanes of their mask wait there for the same lanes, or
+    /// have exited.
+    fn collect(&mut self) {
+        let mut free = 0;
+        for path in &self.parked {
+            let Wait::Collective { members, .. } = path.wait else { continue };
+            let waits = |p: &&Path| matches!(p.wait, Wait::Collective { members: for_what, .. } if (for_what ^ members) & self.live == 0);
+            let here = self.parked.iter().filter(waits).fold(0, |lanes, p| lanes | p.mask);
+            if members & self.live & !here == 0 {
+                free |= path.mask;
+            }
+        }
+        if free == 0 {
+            return;
+        }
+        for path in &mut self.parked {
+            if let Wait::Collective { members, .. } = path.wait
+                && path.mask & free != 0
+            {
+                path.together = members & self.live;
+            }
+        }
+        self.release_lanes(free);
     }
 
     /// What a convergence register is to each lane.
@@ -370,12 +452,7 @@ impl Paths {
             self.goto(at + 1);
             return;
         }
-        let mut left = lanes;
-        while left != 0 {
-            let of = members[left.trailing_zeros() as usize & 31];
-            let group =
-                lanes_of(left).filter(|lane| members[*lane] == of).fold(0, |all, lane| all | 1 << lane);
-            left &= !group;
+        for (of, group) in groups(lanes, members) {
             self.park(group, at + 1, wait(of));
         }
     }
@@ -465,7 +542,8 @@ impl Paths {
         while at < self.parked.len() {
             let p = self.parked[at];
             let same = |q: &Path| {
-                q.wait == Wait::Ready && (q.pc, q.reconv, q.join) == (p.pc, p.reconv, p.join) && q.mask != 0
+                let place = |path: &Path| (path.pc, path.reconv, path.join, path.together);
+                q.wait == Wait::Ready && place(q) == place(&p) && q.mask != 0
             };
             let other = (at + 1..self.parked.len()).rev().find(|&o| same(&p) && same(&self.parked[o]));
             match other {
@@ -507,13 +585,41 @@ impl Paths {
         true
     }
 
-    /// When no path can run: continues lanes that wait at a join. PTX does not define reconvergence, so it
-    /// must not cause a deadlock. True if a path can then run.
+    /// When no path can run: continues lanes that wait at a join, or at a `BSYNC`. PTX does not define reconvergence, and
+    /// compilers add it where lanes leave for the end of a kernel, so it must not cause a deadlock. True if a path can then
+    /// run.
     pub(crate) fn break_up(&mut self) -> bool {
         while self.current.mask == 0 {
+            if self.part() {
+                continue;
+            }
             let Some(at) = self.held_up() else { return false };
             self.go_on(at);
         }
+        true
+    }
+
+    /// Releases lanes that wait at a `BSYNC` for lanes that all wait for a mask of lanes; these no longer wait for them
+    /// there. False if there are none.
+    fn part(&mut self) -> bool {
+        let waits = |of: fn(&Wait) -> bool| {
+            let waiting = self.parked.iter().filter(move |path| of(&path.wait));
+            waiting.fold(0, |lanes, path| lanes | path.mask)
+        };
+        let gathers = waits(|wait| matches!(wait, Wait::WarpSync { .. } | Wait::Collective { .. }));
+        let held_up = self.parked.iter().find_map(|path| {
+            let Wait::Converge { register, members, .. } = path.wait else { return None };
+            let same = |of: &Wait| matches!(of, Wait::Converge { register: of, members: for_what, .. } if (*of, *for_what) == (register, members));
+            let here = self.parked.iter().filter(|path| same(&path.wait));
+            let here = here.fold(0, |lanes, path| lanes | path.mask);
+            let away = members & self.live & !here;
+            (away != 0 && away & !gathers == 0).then_some((register, here, away))
+        });
+        let Some((register, here, away)) = held_up else { return false };
+        let register = Convergence(register);
+        let before = self.convergence(register);
+        self.set_convergence(register, away, |lane| before[lane] & !here);
+        self.release_lanes(here);
         true
     }
 
@@ -526,7 +632,7 @@ impl Paths {
     fn go_on(&mut self, at: u32) {
         let j = &mut self.joins[at as usize];
         let lanes = std::mem::take(&mut j.arrived);
-        let path = Path { pc: j.pc, mask: lanes, reconv: j.reconv, join: j.join, wait: Wait::Ready };
+        let path = Path { pc: j.pc, mask: lanes, reconv: j.reconv, join: j.join, wait: Wait::Ready, ..IDLE };
         if self.current.mask != 0 {
             self.parked.push(self.current);
         }
@@ -576,8 +682,14 @@ impl Paths {
             let j = self.joins[at as usize];
             self.close(at);
             if j.arrived != 0 {
-                self.current =
-                    Path { pc: j.pc, mask: j.arrived, reconv: j.reconv, join: j.join, wait: Wait::Ready };
+                self.current = Path {
+                    pc: j.pc,
+                    mask: j.arrived,
+                    reconv: j.reconv,
+                    join: j.join,
+                    wait: Wait::Ready,
+                    ..IDLE
+                };
                 return;
             }
             at = j.join;
@@ -591,6 +703,20 @@ impl Paths {
             None => IDLE,
         };
     }
+}
+
+/// Lanes by a value of each: every value with the lanes that have it.
+fn groups(lanes: u32, values: &[u32; WARP_SIZE]) -> impl Iterator<Item = (u32, u32)> {
+    let mut left = lanes;
+    std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
+        }
+        let of = values[left.trailing_zeros() as usize & 31];
+        let group = lanes_of(left).filter(|lane| values[*lane] == of).fold(0, |all, lane| all | 1 << lane);
+        left &= !group;
+        Some((of, group))
+    })
 }
 
 impl Default for Paths {

@@ -6,7 +6,7 @@
 
 use super::access;
 use super::barrier::{Arrival, BARRIERS};
-use super::executable::{Executable, Run, Worker};
+use super::executable::{Calls, Executable, Run, Worker};
 use super::fault::{FaultKind, Location};
 use super::paths::{NEVER, Path, Wait};
 use super::state::{BlockShared, WarpState};
@@ -15,7 +15,6 @@ use super::{system, texture};
 use crate::memory::lanes::lanes_of;
 use crate::record::BlockSink;
 use crate::view::global::GlobalView;
-use sass::INSTRUCTION_BYTES;
 use trace_format::isa::{BarMode, Convergence, Kind, Lanes, Op, Pc, SpecialReg};
 #[cfg(target_arch = "x86_64")]
 use trace_format::semantics::VectorLevel;
@@ -254,6 +253,9 @@ fn control<V: GlobalView, S: BlockSink>(
         Kind::Call if matches!(inst.op, Op::CallInd {}) => {
             call_through_register(worker, warp, at, inst, exec, place)?;
         }
+        Kind::Call if worker.executable.calls == Calls::Jumps => {
+            paths.jump_each(&[(inst.target.0, exec)], next);
+        }
         Kind::Call => {
             if !paths.call(exec, inst.target.0, next) {
                 return Err(Trouble::fault(FaultKind::CallDepth(super::paths::MAX_CALL_DEPTH), place));
@@ -261,9 +263,8 @@ fn control<V: GlobalView, S: BlockSink>(
         }
         Kind::Return => {
             if matches!(inst.op, Op::RetTo {}) {
-                check_return(warp, inst, exec, place)?;
+                return return_through_register(worker.executable, warp, at, inst, exec, place);
             }
-            let paths = &mut warp.paths;
             paths.goto(next);
             paths.ret(exec);
         }
@@ -292,7 +293,7 @@ fn control<V: GlobalView, S: BlockSink>(
             }
             match inst.op.convergence() {
                 Some(register) => convergence(warp, at, inst, register, exec),
-                None => warp_sync(warp, at, inst, exec),
+                None => warp_sync(worker.executable, warp, at, inst, exec),
             }
         }
     }
@@ -320,23 +321,43 @@ fn convergence(warp: &mut WarpState, at: u32, inst: &ExecInst, register: Converg
     }
 }
 
-/// Lanes return behind the call that they came from, so that the address in their registers must be that.
-fn check_return(warp: &WarpState, inst: &ExecInst, exec: u32, place: Location) -> Result<(), Trouble> {
+/// `RET.REL.NODEC`: each lane goes to the place whose address is in its registers.
+fn return_through_register(
+    executable: &Executable<'_>,
+    warp: &mut WarpState,
+    at: u32,
+    inst: &ExecInst,
+    exec: u32,
+    place: Location,
+) -> Result<(), Trouble> {
+    let to = |address| executable.return_place(address, inst.target);
+    let targets = by_target(warp, inst, exec, to).map_err(|(lane, address)| {
+        let what = format!("returning to {address:#x}, which is behind no call");
+        Trouble::fault(FaultKind::Unsupported(what), Location { lane: Some(lane), ..place })
+    })?;
+    warp.paths.jump_each(&targets, at + 1);
+    Ok(())
+}
+
+/// The places to which the addresses in lanes' registers lead, with the lanes of each; or a lane and its address that leads
+/// nowhere.
+fn by_target(
+    warp: &WarpState,
+    inst: &ExecInst,
+    exec: u32,
+    to: impl Fn(u64) -> Option<Pc>,
+) -> Result<Vec<(u32, u32)>, (u8, u64)> {
     let (low, high) = (warp.regs.row(inst.src[0].row), warp.regs.row(inst.src[0].row + 1));
-    let counted = |pc: u32| u64::from(pc.wrapping_sub(inst.target.0)) * INSTRUCTION_BYTES as u64;
-    let expected = warp.paths.return_address().map(counted);
+    let mut targets: Vec<(u32, u32)> = Vec::new();
     for lane in lanes_of(exec) {
         let address = u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32;
-        if expected != Some(address) {
-            let from = expected.map_or("no call".to_owned(), |at| format!("the call before {at:#x}"));
-            let what = format!("returning to {address:#x} from {from}");
-            return Err(Trouble::fault(
-                FaultKind::Unsupported(what),
-                Location { lane: Some(lane as u8), ..place },
-            ));
+        let target = to(address).ok_or((lane as u8, address))?;
+        match targets.iter_mut().find(|(pc, _)| *pc == target.0) {
+            Some((_, lanes)) => *lanes |= 1 << lane,
+            None => targets.push((target.0, 1 << lane)),
         }
     }
-    Ok(())
+    Ok(targets)
 }
 
 /// `CALL.IND`: lanes that call the same function run it together, one function after the other.
@@ -348,18 +369,14 @@ fn call_through_register<V, S: BlockSink>(
     exec: u32,
     place: Location,
 ) -> Result<(), Trouble> {
-    let (low, high) = (warp.regs.row(inst.src[0].row), warp.regs.row(inst.src[0].row + 1));
-    let mut targets: Vec<(u32, u32)> = Vec::new();
-    for lane in lanes_of(exec) {
-        let address = u64::from(low.0[lane]) | u64::from(high.0[lane]) << 32;
-        let Some(target) = worker.executable.kernel.entry(address, inst.target) else {
-            let place = Location { lane: Some(lane as u8), ..place };
-            return Err(Trouble::fault(FaultKind::BadFunction(address), place));
-        };
-        match targets.iter_mut().find(|(pc, _)| *pc == target.0) {
-            Some((_, lanes)) => *lanes |= 1 << lane,
-            None => targets.push((target.0, 1 << lane)),
-        }
+    let executable = worker.executable;
+    let to = |address| executable.kernel.entry(address, inst.target);
+    let targets = by_target(warp, inst, exec, to).map_err(|(lane, address)| {
+        Trouble::fault(FaultKind::BadFunction(address), Location { lane: Some(lane), ..place })
+    })?;
+    if executable.calls == Calls::Jumps {
+        warp.paths.jump_each(&targets, at + 1);
+        return Ok(());
     }
     if warp.paths.call_each(&targets, at + 1) {
         return Ok(());
@@ -457,11 +474,17 @@ fn reduce<V: GlobalView, S: BlockSink>(
 
 /// `WARPSYNC`: lanes wait until all members that have not exited have arrived. Other kinds of `Sync` do
 /// nothing.
-fn warp_sync(warp: &mut WarpState, at: u32, inst: &ExecInst, exec: u32) {
+fn warp_sync(executable: &Executable<'_>, warp: &mut WarpState, at: u32, inst: &ExecInst, exec: u32) {
     let paths = &mut warp.paths;
-    if exec == 0 || !matches!(inst.op, Op::Warpsync {}) {
-        paths.goto(at + 1);
-        return;
+    match inst.op {
+        _ if exec == 0 => paths.goto(at + 1),
+        Op::Warpsync {} => paths.wait_together(exec, at, &warp.regs.row(inst.src[0].row).0),
+        Op::WarpsyncCollective {} => {
+            let first = executable.leader(Pc(at)).next();
+            let members = &warp.regs.row(inst.src[0].row).0;
+            paths.wait_collectively(exec, at, members, [first.0, inst.target.0]);
+        }
+        Op::EndCollective {} => paths.end_collective(),
+        _ => paths.goto(at + 1),
     }
-    paths.wait_together(exec, at, &warp.regs.row(inst.src[0].row).0);
 }

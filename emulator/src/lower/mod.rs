@@ -6,6 +6,7 @@
 //! to single machine instructions; `schedule` orders the instructions of blocks; `ra` allocates registers and writes
 //! the [`MachineKernel`]. `layout` places variables.
 
+mod apart;
 mod build;
 pub(crate) mod calls;
 mod cfg;
@@ -92,6 +93,9 @@ pub fn lower_kernel(
     machine.literals = frame.literals;
     machine.name.clone_from(&function.name);
     machine.max_threads_per_block = function.limits.required_threads.or(function.limits.max_threads);
+    if !inlining.reached.iter().any(|&func| apart::counts_active_lanes(module, func)) {
+        apart::gather(&mut machine);
+    }
     describe(module, kernel, &mut machine);
     machine.set_reconvergence();
     machine

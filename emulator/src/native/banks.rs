@@ -22,7 +22,8 @@ struct Words {
     own_address: OwnAddress,
     /// 64 bits: the generic address of bank 3.
     constants: usize,
-    /// The first environment register; one and two hold the address of the grid's workspace.
+    /// The first environment register. The second holds the upper word of the address of the grid's workspace, the third its
+    /// lower word.
     environment: &'static [usize],
     sms: usize,
 }
@@ -140,7 +141,9 @@ pub fn fill(
     put(at, &(u64::from(PARAM_WINDOW_HI) << 32 | u64::from(inside)).to_le_bytes());
     put(words.constants, &around.constants.to_le_bytes());
     for &at in words.environment {
-        put(at + 4, &around.workspace.to_le_bytes());
+        let [lower, upper] = [around.workspace as u32, (around.workspace >> 32) as u32];
+        put(at + 4, &upper.to_le_bytes());
+        put(at + 8, &lower.to_le_bytes());
     }
     put(words.sms, &around.sms.to_le_bytes());
     let room = bank.get_mut(parameter_base as usize..).unwrap_or_default();

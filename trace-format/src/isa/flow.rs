@@ -4,12 +4,14 @@
 //! Calls are edges to the instruction behind them for post-dominance, and edges through the callee for
 //! liveness, so that registers that a callee overwrites or keeps are known.
 
+use super::collective::CollectiveSite;
 use super::dominators::Dominators;
 use super::facts::Kind;
 use super::inst::{Inst, RegSpan};
 use super::kernel::MachineKernel;
 use super::reg_set::RegSet;
 use super::regs::{Pc, Pred, Reg, UniformReg};
+use super::table::Op;
 use std::collections::BTreeMap;
 
 /// Index of a basic block, in program order.
@@ -192,6 +194,9 @@ impl Flow {
             if let Some(target) = inst.jumps_to() {
                 mark(target);
             }
+            if inst.op == (Op::WarpsyncCollective {}) {
+                mark(inst.target);
+            }
             if let Some(r) = inst.reconv {
                 mark(r);
             }
@@ -217,8 +222,25 @@ impl Flow {
         }
         let mut flow = Flow { blocks, block_of, succs: Vec::new(), ipdom: Vec::new() };
         flow.succs = (0..flow.blocks.len()).map(|b| flow.successors_of(insts, b)).collect();
+        flow.connect_collectives(insts);
         flow.ipdom = flow.post_dominators(insts);
         flow
+    }
+
+    /// Adds the ways of lanes that execute instructions of another place together with others.
+    fn connect_collectives(&mut self, insts: &[Inst]) {
+        let sites = CollectiveSite::all(insts);
+        for site in &sites {
+            let end = sites.iter().find(|of| of.pc == site.leader).map_or(site.end, |leader| leader.end);
+            let ways = [(site.pc, site.leader.next()), (end, insts[site.pc.index()].target)];
+            for (from, to) in ways {
+                let (from, to) = (self.block_of(from), self.block_of(to));
+                let succs = &mut self.succs[from.0 as usize];
+                if !succs.contains(&to) {
+                    succs.push(to);
+                }
+            }
+        }
     }
 
     fn successors_of(&self, insts: &[Inst], block: usize) -> Vec<BlockId> {

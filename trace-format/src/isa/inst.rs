@@ -323,9 +323,15 @@ impl Inst {
         self.pdst[..n].iter().copied().chain(file).filter(|p| !p.is_true())
     }
 
-    /// Whether the guard is PT, so that all active lanes take part.
+    /// Whether all active lanes take part: the guard is PT, and the opcode does not choose lanes by itself.
     #[must_use]
     pub const fn is_unguarded(&self) -> bool {
+        self.has_no_guard() && !matches!(self.op, Op::BraDiv {})
+    }
+
+    /// Whether the guard is PT.
+    #[must_use]
+    pub const fn has_no_guard(&self) -> bool {
         self.guard.pred.is_true() && !self.guard.not
     }
 

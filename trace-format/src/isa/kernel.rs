@@ -6,6 +6,7 @@ use super::facts::Kind;
 use super::inst::Inst;
 use super::regs::Pc;
 use super::space;
+use super::table::Op;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -177,6 +178,21 @@ impl MachineKernel {
         (window == space::CODE_WINDOW_HI).then(|| self.entries[at].1)
     }
 
+    /// Whether it was translated from machine code.
+    #[must_use]
+    pub fn is_machine_code(&self) -> bool {
+        self.files.first().is_some_and(|file| file.language == Language::MachineCode)
+    }
+
+    /// The instruction of machine code at a byte address that counts from the beginning of `section`.
+    #[must_use]
+    pub fn instruction_at(&self, address: u64, section: Pc) -> Option<Pc> {
+        let stride = u64::from(space::CODE_STRIDE);
+        let at = (address / stride).checked_add(u64::from(section.0))?;
+        let is_there = address.is_multiple_of(stride) && at < self.insts.len() as u64;
+        is_there.then_some(Pc(at as u32))
+    }
+
     /// Description of the trap at an instruction, if it stands for code without lowering.
     #[must_use]
     pub fn trap(&self, pc: Pc) -> Option<&str> {
@@ -239,7 +255,8 @@ impl MachineKernel {
             if let Err(why) = inst.check() {
                 return fail(why);
             }
-            if inst.jumps_to().is_some_and(|target| target.index() >= self.insts.len()) {
+            let collective = (inst.op == (Op::WarpsyncCollective {})).then_some(inst.target);
+            if inst.jumps_to().or(collective).is_some_and(|target| target.index() >= self.insts.len()) {
                 return fail(format!("target {} lies outside the kernel", inst.target));
             }
             if inst.reconv.is_some_and(|r| r.index() >= self.insts.len()) {

@@ -8,6 +8,7 @@
 //! [`crate::semantics`].
 
 pub mod barrier_state;
+mod collective;
 mod control_bits;
 mod define;
 mod dominators;
@@ -25,6 +26,7 @@ pub mod space;
 pub(crate) mod table;
 pub(crate) mod timing_slice;
 
+pub use collective::CollectiveSite;
 pub use control_bits::{ControlBits, DEPENDENCE_COUNTERS, SOURCE_PLACES};
 pub use dominators::Dominators;
 pub use facts::{Address, Collector, Kind, Lanes, LatencyClass, MemData, MemOp, OpInfo, SourceFormat, Unit};

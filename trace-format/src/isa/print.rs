@@ -132,7 +132,7 @@ impl Op {
 
 impl fmt::Display for Inst {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.is_unguarded() {
+        if !self.has_no_guard() {
             write!(f, "@{} ", self.guard)?;
         }
         let name = match self.op {

@@ -307,6 +307,13 @@ macro_rules! opcode_rows {
     130 BreakIf { at: Convergence } = "BREAK", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 1, Own => outside(Kind::Sync);
     /// d = the barrier object of a layout in shared memory at a + offset, which b changes.
     131 SyncsIn { layout: BarrierLayout, update: BarrierUpdate } = "SYNCS", LdSt, Memory, Memory, dst 2, src [1, 1, 0], Bits, pred 0 <- 0, Own => outside(Kind::Atomic(Space::Shared)), memory MemOp::of(MemData::BarrierObject(layout, update), Address::Narrow(Scale::X1));
+    /// Active lanes continue at the target unless all lanes of their mask a are active here.
+    132 BraDiv {} = "BRA.DIV", Control, NoCollector, Control, dst 0, src [1, 0, 0], Bits, pred 0 <- 0, Members => outside(Kind::Branch);
+    /// The lanes of mask a, which may come to different instructions of this kind, execute the instructions behind one of them
+    /// together, until `ENDCOLLECTIVE`; each then continues at the target of its own.
+    133 WarpsyncCollective {} = "WARPSYNC.COLLECTIVE", Control, NoCollector, Control, dst 0, src [1, 0, 0], Bits, pred 0 <- 0, Members => outside(Kind::Sync);
+    /// Ends the instructions that the lanes of a mask execute together.
+    134 EndCollective {} = "ENDCOLLECTIVE", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 0, Own => outside(Kind::Sync);
         }
     };
 }

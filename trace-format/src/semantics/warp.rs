@@ -110,10 +110,18 @@ impl Warp {
     }
 
     /// The lanes, of those in which the guard of a branch or exit holds, that jump or end: of machine code, those in which its
-    /// own predicate is true as well, which is PT elsewhere.
+    /// own predicate is true as well, which is PT elsewhere. A branch on divergence is taken by lanes whose mask has lanes
+    /// that are not here.
     #[must_use]
     #[inline]
     pub fn acting(&self, inst: &ExecInst, exec: u32) -> u32 {
+        if matches!(inst.op, Op::BraDiv {}) {
+            let members = &self.row(inst.src[0].row).0;
+            return (0..WARP_SIZE)
+                .filter(|lane| members[*lane] & !exec != 0)
+                .fold(0, |all, lane| all | 1 << lane)
+                & exec;
+        }
         let has_predicate = match inst.kind {
             Kind::Branch | Kind::Exit => true,
             Kind::Sync => matches!(inst.op, Op::BreakIf { .. }),

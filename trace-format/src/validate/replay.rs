@@ -63,7 +63,7 @@ fn check_warp(
         if fault.is_none() && is_imported {
             fault = lanes.enter_anywhere(upcoming.pc, upcoming.active).map(|what| (cursor.steps(), what));
         } else if fault.is_none() {
-            fault = lanes.enter(upcoming.pc, upcoming.active).map(|what| (cursor.steps(), what));
+            fault = lanes.enter(kernel, upcoming.pc, upcoming.active).map(|what| (cursor.steps(), what));
         }
         let Some(step) = cursor.step()? else { break };
         if is_imported {
@@ -90,25 +90,35 @@ fn check_warp(
     Ok(())
 }
 
-/// Position of a lane that calls a function unknown to the trace.
+/// Position of a lane that goes where values lead that the trace does not hold.
 const ANYWHERE: Pc = Pc(u32::MAX - 1);
+/// Position of a lane that executes instructions together with others, at one of their places.
+const IN_COLLECTIVE: Pc = Pc(u32::MAX - 2);
 
 /// Expected next position of every lane of a warp.
 struct Lanes {
     alive: u32,
     next: [Pc; 32],
     returns: [Vec<Pc>; 32],
+    /// Where each lane goes on after instructions that it executes together with others.
+    behind_collective: [Pc; 32],
     /// All lanes of the mask are at the program counter: the common case within a block.
     together: (u32, Pc),
 }
 
 impl Lanes {
     fn new(launched: u32) -> Lanes {
-        Lanes { alive: launched, next: [Pc(0); 32], returns: Default::default(), together: (launched, Pc(0)) }
+        Lanes {
+            alive: launched,
+            next: [Pc(0); 32],
+            returns: Default::default(),
+            behind_collective: [Pc(0); 32],
+            together: (launched, Pc(0)),
+        }
     }
 
     /// Describes the error in executing an instruction in these lanes, if there is one.
-    fn enter(&mut self, pc: Pc, active: u32) -> Option<String> {
+    fn enter(&mut self, kernel: &MachineKernel, pc: Pc, active: u32) -> Option<String> {
         if (active, pc) == self.together {
             return None;
         }
@@ -116,7 +126,9 @@ impl Lanes {
         if active & !self.alive != 0 {
             return Some(format!("lanes {:#010x} execute PC {pc} after their exit", active & !self.alive));
         }
-        let astray = lanes_of(active).find(|&l| self.next[l] != pc && self.next[l] != ANYWHERE)?;
+        let gathers = pc.0 > 0 && kernel.insts[pc.index() - 1].op == Op::WarpsyncCollective {};
+        let follows = |next: Pc| next == pc || next == ANYWHERE || gathers && next == IN_COLLECTIVE;
+        let astray = lanes_of(active).find(|&l| !follows(self.next[l]))?;
         Some(format!("lane {astray} executes PC {pc} but its branches lead to PC {}", self.next[astray]))
     }
 
@@ -147,6 +159,10 @@ impl Lanes {
             self.scatter();
         }
         match inst.kind {
+            // A trace of addresses does not hold the masks that such a branch compares.
+            Kind::Branch if matches!(inst.op, Op::BraDiv {}) && !cursor.regenerates_values() => {
+                lanes_of(onward).for_each(|l| self.next[l] = ANYWHERE);
+            }
             Kind::Branch | Kind::Call => {
                 for l in lanes_of(onward) {
                     let jumps = exec >> l & 1 != 0;
@@ -162,6 +178,15 @@ impl Lanes {
                     };
                 }
             }
+            Kind::Return if matches!(inst.op, Op::RetTo {}) => {
+                for l in lanes_of(onward) {
+                    self.next[l] = match exec >> l & 1 != 0 {
+                        false => step.pc.next(),
+                        true if cursor.regenerates_values() => return_place(kernel, cursor, inst, l),
+                        true => ANYWHERE,
+                    };
+                }
+            }
             Kind::Return => {
                 for l in lanes_of(onward) {
                     self.next[l] = step.pc.next();
@@ -172,6 +197,15 @@ impl Lanes {
                         }
                     }
                 }
+            }
+            Kind::Sync if matches!(inst.op, Op::WarpsyncCollective {}) => {
+                for l in lanes_of(onward) {
+                    self.next[l] = if exec >> l & 1 != 0 { IN_COLLECTIVE } else { step.pc.next() };
+                    self.behind_collective[l] = inst.target;
+                }
+            }
+            Kind::Sync if matches!(inst.op, Op::EndCollective {}) => {
+                lanes_of(onward).for_each(|l| self.next[l] = self.behind_collective[l]);
             }
             Kind::Exit | Kind::Trap => {
                 self.alive &= !exec;
@@ -184,8 +218,18 @@ impl Lanes {
 
 /// The function that a lane calls through a register; no instruction when there is none.
 fn callee(kernel: &MachineKernel, cursor: &WarpCursor, inst: &ExecInst, lane: usize) -> Pc {
+    kernel.entry(address(cursor, inst, lane), inst.target).unwrap_or(Pc(u32::MAX))
+}
+
+/// The instruction to which a lane returns; none when the address is none of the code.
+fn return_place(kernel: &MachineKernel, cursor: &WarpCursor, inst: &ExecInst, lane: usize) -> Pc {
+    kernel.instruction_at(address(cursor, inst, lane), inst.target).unwrap_or(Pc(u32::MAX))
+}
+
+/// The address of code in a lane's registers.
+fn address(cursor: &WarpCursor, inst: &ExecInst, lane: usize) -> u64 {
     let word = |k: u16| u64::from(cursor.warp().row(inst.src[0].row + k).0[lane]);
-    kernel.entry(word(0) | word(1) << 32, inst.target).unwrap_or(Pc(u32::MAX))
+    word(0) | word(1) << 32
 }
 
 fn lanes_of(mask: u32) -> impl Iterator<Item = usize> {

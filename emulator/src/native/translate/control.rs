@@ -83,7 +83,8 @@ pub(super) fn translate(
             Inst::new(Op::Break { at: convergence(args)? }).guarded(pred)
         }
         "BMOV" => bmov(args)?,
-        "WARPSYNC" => warpsync(args)?,
+        "WARPSYNC" => warpsync(code, args)?,
+        "ENDCOLLECTIVE" => Inst::new(Op::EndCollective {}),
         "BAR" => bar(code, at, args)?,
         "B2R" => {
             if !args.has("RESULT") {
@@ -201,9 +202,13 @@ fn branch(code: &Code<'_>, at: usize, word: &Instruction, args: &mut Args<'_>) -
         return Ok(Inst::new(Op::Nop {}));
     }
     if args.has("DIV") {
-        // It leaves for code that converges the lanes one after the other; waiting for them has the same effect.
-        let inst = Inst::new(Op::Warpsync {}).srcs([members_of(args.take()?)?]);
-        target(code, args)?;
+        // Behind the target, lanes gather; here, those that are together go on.
+        let members = match args.peek().map(|operand| operand.value) {
+            Some(Value::Target(_)) => EVERY_LANE,
+            _ => members_of(args.take()?)?,
+        };
+        let mut inst = Inst::new(Op::BraDiv {}).srcs([members]);
+        inst.target = target(code, args)?;
         return Ok(inst);
     }
     let mut inst = predicated(Op::Bra {}, args);
@@ -268,12 +273,16 @@ fn bmov(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     Ok(inst)
 }
 
-fn warpsync(args: &mut Args<'_>) -> Result<Inst, Refusal> {
+fn warpsync(code: &Code<'_>, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     let mut inst = Inst::new(Op::Warpsync {}).srcs([EVERY_LANE]);
     if args.has("ALL") {
         return Ok(inst);
     }
     args.srcs::<1>(&mut inst)?;
+    if args.has("COLLECTIVE") {
+        inst.op = Op::WarpsyncCollective {};
+        inst.target = target(code, args)?;
+    }
     Ok(inst)
 }
 

@@ -32,8 +32,10 @@ impl Layout {
             section.parts.iter().map(|(start, _)| Pc(base.0 + (start / INSTRUCTION_BYTES as u64) as u32))
         });
         let entries = inside.chain(bases.iter().skip(1).copied()).chain(externals.iter().copied()).collect();
+        // Those beyond get the numbers of others that nothing names.
         let named = sections.flat_map(|section| section.words.iter().flatten()).filter_map(highest_uniform);
-        Layout { sections: bases, externals, entries, free_uniform: behind(named.max()) }
+        let highest = named.filter(|number| *number < UNIFORM_REGISTERS - 1).max();
+        Layout { sections: bases, externals, entries, free_uniform: behind(highest) }
     }
 }
 

@@ -16,6 +16,7 @@ mod half;
 mod layout;
 mod memory;
 mod section;
+mod uniforms;
 
 pub(super) use bits::DependenceBarrier;
 pub(super) use layout::Layout;
@@ -98,6 +99,9 @@ pub fn translate(sections: &[Section], externals: &[External], file: &str) -> Tr
             out.push(back, line, Some(bits::of_part()));
         }
     }
+    uniforms::renumber(&mut out.insts);
+    let highest = out.insts.iter().flat_map(Inst::uniforms).map(|reg| reg.0 + 1).max();
+    out.uniform_registers = highest.unwrap_or(0);
     out.traps.sort_by_key(|(pc, _)| *pc);
     out.entries.sort_unstable();
     out
@@ -172,8 +176,6 @@ impl Translated {
     fn push(&mut self, inst: Inst, line: u32, control: Option<ControlBits>) {
         let registers = inst.regs().map(|reg| u16::from(reg.0) + 1);
         self.registers = registers.fold(self.registers, u16::max);
-        let uniform = inst.uniforms().map(|reg| reg.0 + 1);
-        self.uniform_registers = uniform.fold(self.uniform_registers, u8::max);
         self.insts.push(inst);
         self.control.push(control);
         self.lines.push(SourceLine { code: Position { file: 1, line }, source: Position::default() });
@@ -240,7 +242,7 @@ fn single(code: &Code<'_>, at: usize, word: &Instruction, args: &mut Args<'_>) -
 /// Adds the guard. Control flow can have a predicate of its own, which is the guard if there is no other.
 fn guard(word: &Instruction, inst: Inst) -> Result<Inst, Refusal> {
     let guard = guard_of(word);
-    if inst.is_unguarded() {
+    if inst.has_no_guard() {
         return Ok(inst.guarded(guard));
     }
     if guard == PredSrc::TRUE {

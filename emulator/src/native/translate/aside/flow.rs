@@ -5,7 +5,7 @@ use super::super::code::{Aside, Code, Place, Refusal, TEMPORARIES, moved};
 use super::super::control;
 use super::parts::{Borrowed, compared};
 use crate::services::ARGUMENT_BYTES;
-use sass::{INSTRUCTION_BYTES, Instruction, Operand as Theirs, Value};
+use sass::{INSTRUCTION_BYTES, Instruction, Value};
 use trace_format::isa::{
     BarMode, ICmp, Inst, MemWidth, Op, Pred, PredSrc, Reg, Sign, Src, UniformReg, VoteMode,
 };
@@ -48,24 +48,6 @@ pub(super) fn branch(code: &Code<'_>, word: &Instruction, args: &mut Args<'_>) -
         aside.insts.push(bra);
     }
     Ok(Place::Aside(aside))
-}
-
-/// Whether a branch leaves if the lanes have come apart, whichever these are; others name the lanes.
-pub(super) fn is_divergence_test(word: &Instruction) -> bool {
-    word.has("DIV") && matches!(word.operands.first(), Some(Theirs { value: Value::Target(_), .. }))
-}
-
-/// A branch to code that waits for the lanes that an instruction needs, unless all of the warp are here.
-pub(super) fn divergence_test(code: &Code<'_>, args: &mut Args<'_>) -> Result<Place, Refusal> {
-    args.has("DIV");
-    let Value::Target(address) = args.take()?.value else { return Err("its target is no address".into()) };
-    let (borrowed, here) = (Borrowed(args.temporary(0)), args.temporary(1));
-    let compare = Borrowed::compare(Src::reg(here), EVERY_LANE);
-    let mut leave = Inst::new(Op::Bra {});
-    leave.target = code.place(address)?;
-    let back = borrowed.put_back();
-    let insts = vec![borrowed.keep(), lanes_here(here), compare, Borrowed::jump(), back, leave, back];
-    Ok(Place::Aside(Aside { insts, local: vec![(3, 6)], returns: true, ..Aside::default() }))
 }
 
 /// The lanes that are here, as a mask.

@@ -28,7 +28,6 @@ pub(super) fn translate(
     // Whether an operand is one of these parts of a register.
     let names = |parts: &[&str]| word.operands.iter().any(|operand| parts.contains(&operand.suffix));
     match word.mnemonic {
-        "BRA" if flow::is_divergence_test(word) => flow::divergence_test(code, args).map(Some),
         "BRA" if waterfall::is_any(word) => waterfall::any(code, guard_of(word), args).map(Some),
         "R2UR" if control::is_comparison_of_masks(word) && waterfall::broadcasts(word) => {
             waterfall::broadcast(args).map(Some)

@@ -18,7 +18,7 @@ use crate::summary;
 use crate::tell::{tell, variable};
 use emulator::exec::Options;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 /// Environment variable that names the board to show programs.
 pub(crate) const DEVICE_VARIABLE: &str = "WARPLAB_DEVICE";
@@ -113,6 +113,9 @@ pub fn gpu() -> Outcome<Held> {
 /// # Errors
 /// When it cannot be made.
 pub(crate) fn any_gpu() -> Outcome<Held> {
+    if is_inherited() {
+        return Err(Status::INITIALIZATION_ERROR);
+    }
     let signals = Blocked::new();
     match GPU.get_or_init(|| Gpu::from_environment().map(Mutex::new)) {
         Ok(gpu) => {
@@ -121,6 +124,22 @@ pub(crate) fn any_gpu() -> Outcome<Held> {
         }
         Err(status) => Err(*status),
     }
+}
+
+/// Whether the GPU is that of a parent process, whose memory and locks this one cannot use. As with CUDA, every call then
+/// fails; the reason is printed once.
+fn is_inherited() -> bool {
+    static TOLD: Once = Once::new();
+    let inherited = ending::is_child() && GPU.get().is_some();
+    if inherited {
+        TOLD.call_once(|| {
+            tell(
+                "the process was forked from one that uses CUDA, so that its calls fail as with NVIDIA's driver; start it \
+                 with exec (Python: the start method spawn), or fork before the first call",
+            );
+        });
+    }
+    inherited
 }
 
 /// Whether any API has been used that needs the GPU.
@@ -132,6 +151,9 @@ pub(crate) fn initialised() -> bool {
 /// The same, if it exists and is not locked.
 #[must_use]
 pub(crate) fn try_gpu() -> Option<Held> {
+    if ending::is_child() {
+        return None;
+    }
     let signals = Blocked::new();
     let gpu = GPU.get()?.as_ref().ok()?.try_lock().ok()?;
     Some(Held { gpu, _signals: signals })
@@ -186,6 +208,7 @@ impl Gpu {
         gpu.modules.lowering.maxregs = variable(MAXREGS_VARIABLE);
         gpu.modules.lowering.schedule = variable(SCHEDULE_VARIABLE).unwrap_or_default();
         ending::on_end(finish);
+        ending::watch_forks();
         if gpu.recording.recorder.is_some() || summary::is_wanted() {
             ending::watch();
         }

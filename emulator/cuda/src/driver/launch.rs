@@ -4,6 +4,7 @@ use super::{In, Stream, functions};
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
 use crate::modules::occupancy;
+use crate::running::launch::noted;
 use crate::running::perform::submit;
 use crate::streams::work::{HostCall, HostFunction, Launch, LaunchAttributes, Work};
 use std::ffi::c_void;
@@ -19,6 +20,9 @@ const ATTRIBUTE_CLUSTER: u32 = 4;
 pub(super) const ATTRIBUTE_CARVEOUT: u32 = 14;
 /// The carve-out of a program without a preference, -1.
 pub(super) const CARVEOUT_DEFAULT: u32 = u32::MAX;
+
+/// Bytes at the beginning of the address space that the system keeps unmapped.
+const NULL_BYTES: usize = 64 << 10;
 
 /// CUDA's `CUlaunchConfig`.
 #[repr(C)]
@@ -91,7 +95,8 @@ pub(crate) fn parameters(function: u64, args: In<In<u8>>, extra: In<usize>) -> O
     let kernel = &gpu.modules.kernels.get(function)?.lowered.kernel;
     let mut params = vec![0; kernel.param_bytes as usize];
     for (param, pointer) in kernel.params.iter().zip(args.list(kernel.params.len())?) {
-        if !pointer.given() {
+        // Nothing is ever mapped there. Other addresses are not checked, because launches pass many.
+        if (pointer.0 as usize) < NULL_BYTES {
             return Err(Status::INVALID_VALUE);
         }
         let room = &mut params[param.offset as usize..][..param.size as usize];
@@ -99,6 +104,11 @@ pub(crate) fn parameters(function: u64, args: In<In<u8>>, extra: In<usize>) -> O
         unsafe { std::ptr::copy_nonoverlapping(pointer.0, room.as_mut_ptr(), room.len()) };
     }
     Ok(params)
+}
+
+/// Submits the launch of a call.
+fn enqueue_call(stream: Stream, what: Outcome<Launch>) -> Outcome {
+    noted(what.and_then(|launch| enqueue(stream, launch)))
 }
 
 pub(super) fn enqueue(stream: Stream, what: Launch) -> Outcome {
@@ -121,29 +131,29 @@ functions! {
         function: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared_bytes: u32,
         stream: Stream, args: In<In<u8>>, extra: In<usize>,
     ) {
-        let params = parameters(function, args, extra)?;
         let (grid, block) = ([gx, gy, gz], [bx, by, bz]);
         let attributes = LaunchAttributes::default();
-        enqueue(stream, Launch { kernel: function, grid, block, shared_bytes, params, attributes })
+        let launch = |params| Launch { kernel: function, grid, block, shared_bytes, params, attributes };
+        enqueue_call(stream, parameters(function, args, extra).map(launch))
     }
 
     "cuLaunchCooperativeKernel" / "cuLaunchCooperativeKernel_ptsz" 9000 Context launch_cooperative_kernel(
         function: u64, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared_bytes: u32,
         stream: Stream, args: In<In<u8>>,
     ) {
-        let params = parameters(function, args, In(std::ptr::null()))?;
         let (grid, block) = ([gx, gy, gz], [bx, by, bz]);
         let attributes = LaunchAttributes { cooperative: true, ..LaunchAttributes::default() };
-        enqueue(stream, Launch { kernel: function, grid, block, shared_bytes, params, attributes })
+        let launch = |params| Launch { kernel: function, grid, block, shared_bytes, params, attributes };
+        enqueue_call(stream, parameters(function, args, In(std::ptr::null())).map(launch))
     }
 
     "cuLaunchKernelEx" / "cuLaunchKernelEx_ptsz" 11060 Context launch_kernel_ex(
         config: In<LaunchConfig>, function: u64, args: In<In<u8>>, extra: In<usize>,
     ) {
         let LaunchConfig { grid, block, shared_bytes, stream, attributes, attribute_count } = config.get()?;
-        let attributes = launch_attributes(attributes, attribute_count)?;
-        let params = parameters(function, args, extra)?;
-        enqueue(stream, Launch { kernel: function, grid, block, shared_bytes, params, attributes })
+        let attributes = noted(launch_attributes(attributes, attribute_count))?;
+        let launch = |params| Launch { kernel: function, grid, block, shared_bytes, params, attributes };
+        enqueue_call(stream, parameters(function, args, extra).map(launch))
     }
 
     "cuLaunchHostFunc" / "cuLaunchHostFunc_ptsz" 10000 Context launch_host_func(

@@ -2,12 +2,14 @@
 //!
 //! NVIDIA's closed libraries are recognised by their names; their device code is not read.
 
+use crate::error::Status;
 use crate::process::mapped_file;
 use crate::tell::tell;
 use emulator::fatbin::closed_library;
 use emulator::native::module::known_targets;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Prefix of PyTorch's file names.
@@ -52,6 +54,21 @@ pub(crate) fn reason(file: &Path, arch: Option<u32>) -> String {
          of its kernels does; {remedy}",
         known_targets()
     )
+}
+
+/// Whether code of the program was refused.
+static REFUSED: AtomicBool = AtomicBool::new(false);
+
+/// Whether code of the program was refused, so that it may lack a kernel.
+#[must_use]
+pub(crate) fn has_refused() -> bool {
+    REFUSED.load(Ordering::Relaxed)
+}
+
+/// Notes that code of the program is refused; the reason has been printed.
+pub(crate) fn refused(status: Status) -> Status {
+    REFUSED.store(true, Ordering::Relaxed);
+    status
 }
 
 /// Prints a message, but each only once.

@@ -93,7 +93,7 @@ impl Modules {
     /// As [`Modules::load`].
     pub fn load_images(&mut self, memory: &mut Memory, images: Images, name: &str) -> Outcome<u64> {
         let chosen = self.choose(images, name).map_err(told)?;
-        self.load_image(memory, chosen, name).map_err(told)
+        self.load_image(memory, chosen, name).map_err(|why| closed::refused(told(why)))
     }
 
     /// What of an image runs; told if machine code is asked for and there is none.
@@ -185,16 +185,16 @@ impl Modules {
         let lowered = lowered.map_err(|error| match error {
             ModuleError::Native(error) => {
                 closed::tell_once(&error.to_string());
-                Status::NO_KERNEL_IMAGE_FOR_DEVICE
+                closed::refused(Status::NO_KERNEL_IMAGE_FOR_DEVICE)
             }
             error => {
                 tell(&error.to_string());
-                Status::INVALID_PTX
+                closed::refused(Status::INVALID_PTX)
             }
         })?;
         let prepared = Prepared::new(&lowered.kernel, options).map_err(|error| {
             tell(&error.to_string());
-            Status::INVALID_PTX
+            closed::refused(Status::INVALID_PTX)
         })?;
         self.translation.took(begun.elapsed(), found.device.source().name());
         let kernel = Kernel {

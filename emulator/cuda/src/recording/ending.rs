@@ -79,13 +79,21 @@ fn finish(why: &str) {
     }
 }
 
-/// Installs the handlers for the end of the process.
-pub(crate) fn watch() {
+/// From now on, [`is_child`] is true in children of this process.
+pub(crate) fn watch_forks() {
     static WATCHING: Once = Once::new();
     WATCHING.call_once(|| {
         // SAFETY: the function only stores to an atomic.
         unsafe { libc::pthread_atfork(None, None, Some(forked)) };
-        // SAFETY: likewise.
+    });
+}
+
+/// Installs the handlers for the end of the process.
+pub(crate) fn watch() {
+    static WATCHING: Once = Once::new();
+    watch_forks();
+    WATCHING.call_once(|| {
+        // SAFETY: the function only stores to an atomic.
         unsafe { on_exit(exiting, std::ptr::null_mut()) };
         if let Err(error) = install() {
             tell(&format!("signals cannot be watched, so that they cut the trace off: {error}"));

@@ -2,6 +2,7 @@
 
 use crate::error::{Outcome, Status};
 use crate::gpu::{Gpu, Held};
+use crate::modules::closed;
 use crate::modules::occupancy::check;
 use crate::recording::ending;
 use crate::recording::recorder::How;
@@ -118,6 +119,30 @@ pub(crate) fn run_one(
         }
     };
     Ok((gpu, executed))
+}
+
+/// Notes that a launch was refused because its code does not run here: the program then does not end as if all was well,
+/// even if it ignores the error.
+///
+/// # Errors
+/// Those of the outcome.
+pub(crate) fn noted<T>(outcome: Outcome<T>) -> Outcome<T> {
+    static NOTED: Once = Once::new();
+    let Err(status) = &outcome else { return outcome };
+    let refused = match *status {
+        Status::NO_KERNEL_IMAGE_FOR_DEVICE | Status::INVALID_PTX | Status::NOT_SUPPORTED => true,
+        // A kernel that the program never got.
+        Status::INVALID_RESOURCE_HANDLE => closed::has_refused(),
+        _ => false,
+    };
+    if refused && summary::is_wanted() {
+        let name = status.driver_name().unwrap_or(c"unknown error").to_string_lossy();
+        NOTED.call_once(|| {
+            summary::failed(format!("a launch was refused ({name}), because its code does not run here"));
+        });
+        ending::fail();
+    }
+    outcome
 }
 
 /// Prints once that traces differ between runs, if the system randomises the program's addresses.

@@ -7,6 +7,7 @@ use crate::driver::launch::{LaunchAttribute, launch_attributes, parameters};
 use crate::error::{Outcome, Status};
 use crate::gpu::gpu;
 use crate::modules::occupancy;
+use crate::running::launch::noted;
 use crate::running::perform::submit;
 use crate::streams::work::{Launch, LaunchAttributes, Work};
 use std::cell::RefCell;
@@ -116,10 +117,10 @@ pub unsafe extern "C" fn launch_handle(
     // SAFETY: as the caller promises.
     let launched =
         unsafe { launch_kernel(kernel, (grid, block), args, shared, stream, LaunchAttributes::default()) };
-    done(launched.map_err(|status| match status {
+    done(noted(launched.map_err(|status| match status {
         Status::INVALID_RESOURCE_HANDLE => refusal(kernel).unwrap_or(status),
         other => other,
-    }))
+    })))
 }
 
 /// `cudaLaunchKernel`.
@@ -139,7 +140,7 @@ pub(crate) unsafe extern "C" fn launch_host_function(
     let launched = kernel_of(function).and_then(|kernel| unsafe {
         launch_kernel(kernel, (grid, block), args, shared, stream, LaunchAttributes::default())
     });
-    done(launched)
+    done(noted(launched))
 }
 
 /// CUDA's `cudaLaunchConfig_t`.
@@ -175,7 +176,7 @@ pub(crate) unsafe extern "C" fn launch_kernel_ex(
         // SAFETY: as the caller promises.
         unsafe { launch_kernel(kernel, shape, args, shared, config.stream, attributes) }
     };
-    done(launch())
+    done(noted(launch()))
 }
 
 /// `cudaLaunchCooperativeKernel`.
@@ -195,5 +196,5 @@ pub(crate) unsafe extern "C" fn launch_cooperative_kernel(
     // SAFETY: as the caller promises.
     let launched = kernel_of(function)
         .and_then(|kernel| unsafe { launch_kernel(kernel, (grid, block), args, shared, stream, attributes) });
-    done(launched)
+    done(noted(launched))
 }

@@ -130,7 +130,10 @@ pub(crate) fn noted<T>(outcome: Outcome<T>) -> Outcome<T> {
     static NOTED: Once = Once::new();
     let Err(status) = &outcome else { return outcome };
     let refused = match *status {
-        Status::NO_KERNEL_IMAGE_FOR_DEVICE | Status::INVALID_PTX | Status::NOT_SUPPORTED => true,
+        Status::NO_KERNEL_IMAGE_FOR_DEVICE
+        | Status::INVALID_KERNEL_IMAGE
+        | Status::INVALID_PTX
+        | Status::NOT_SUPPORTED => true,
         // A kernel that the program never got.
         Status::INVALID_RESOURCE_HANDLE => closed::has_refused(),
         _ => false,

@@ -83,6 +83,7 @@ pub(super) fn translate(
             Inst::new(Op::Break { at: convergence(args)? }).guarded(pred)
         }
         "BMOV" => bmov(args)?,
+        "RPCMOV" => return_address(code, args)?,
         "WARPSYNC" => warpsync(code, args)?,
         "ENDCOLLECTIVE" => Inst::new(Op::EndCollective {}),
         "BAR" => bar(code, at, args)?,
@@ -270,6 +271,28 @@ fn bmov(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     let mut inst = Inst::new(Op::Nop {});
     args.dst(&mut inst)?;
     inst.op = Op::BmovFrom { at: convergence(args)?, clear };
+    Ok(inst)
+}
+
+/// Moves to or from the words of the return address, which calls of programs do not use.
+fn return_address(code: &Code<'_>, args: &mut Args<'_>) -> Result<Inst, Refusal> {
+    args.has("32");
+    let own = code.layout.return_address.ok_or("all registers are in use")?;
+    let word = |value: &Value| match value {
+        Value::Name("Rpc.LO") => Some(own),
+        Value::Name("Rpc.HI") => Some(own.nth(1)),
+        _ => None,
+    };
+    let mut inst = Inst::new(Op::Mov {});
+    if let Some(to) = args.peek().and_then(|operand| word(&operand.value)) {
+        args.skip(1);
+        inst.dst = to;
+        args.srcs::<1>(&mut inst)?;
+    } else {
+        args.dst(&mut inst)?;
+        let from = word(&args.take()?.value).ok_or("it names no word of the return address")?;
+        inst.src[0] = Src::reg(from);
+    }
     Ok(inst)
 }
 

@@ -1,8 +1,8 @@
 //! Where what is translated together stands in the translation.
 
 use super::section::{External, Section};
-use sass::{INSTRUCTION_BYTES, Instruction, Operand, Value};
-use trace_format::isa::{Pc, UniformReg};
+use sass::{INSTRUCTION_BYTES, Instruction, Operand, RZ, Value};
+use trace_format::isa::{Pc, Reg, UniformReg};
 
 /// Where sections and functions that are not in the file begin in the translation.
 pub(in crate::native) struct Layout {
@@ -12,6 +12,9 @@ pub(in crate::native) struct Layout {
     pub(super) entries: Vec<Pc>,
     /// A uniform register that no section names.
     pub(super) free_uniform: Option<UniformReg>,
+    /// The register for the lower word of what hardware keeps as the return address, which code uses as a place for a
+    /// value; the upper word's is the next. They are behind those of all sections.
+    pub(super) return_address: Option<Reg>,
 }
 
 impl Layout {
@@ -32,10 +35,12 @@ impl Layout {
             section.parts.iter().map(|(start, _)| Pc(base.0 + (start / INSTRUCTION_BYTES as u64) as u32))
         });
         let entries = inside.chain(bases.iter().skip(1).copied()).chain(externals.iter().copied()).collect();
+        let registers = sections.clone().flat_map(|section| section.words.iter().flatten());
+        let return_address = behind_registers(registers.filter_map(highest_register).max());
         // Those beyond get the numbers of others that nothing names.
         let named = sections.flat_map(|section| section.words.iter().flatten()).filter_map(highest_uniform);
         let highest = named.filter(|number| *number < UNIFORM_REGISTERS - 1).max();
-        Layout { sections: bases, externals, entries, free_uniform: behind(highest) }
+        Layout { sections: bases, externals, entries, free_uniform: behind(highest), return_address }
     }
 }
 
@@ -46,6 +51,23 @@ const UNIFORM_REGISTERS: u8 = 63;
 fn behind(highest: Option<u8>) -> Option<UniformReg> {
     let next = highest.map_or(Some(0), |highest| highest.checked_add(1))?;
     (next < UNIFORM_REGISTERS).then_some(UniformReg(next))
+}
+
+/// The first of two registers behind the highest one, if there are as many.
+fn behind_registers(highest: Option<u8>) -> Option<Reg> {
+    let next = highest.map_or(Some(0), |highest| highest.checked_add(1))?;
+    (next < RZ - 1).then_some(Reg(next))
+}
+
+/// The highest register that an instruction may name, as part of a vector.
+fn highest_register(word: &Instruction) -> Option<u8> {
+    let number = |operand: &Operand| match operand.value {
+        Value::Register(number) => Some(number),
+        Value::Address { register, .. } => register,
+        _ => None,
+    };
+    let named = word.operands.iter().filter_map(number).filter(|number| *number != RZ);
+    named.max().map(|number| number | 3).filter(|number| *number != RZ)
 }
 
 /// The highest uniform register that an instruction may name, as part of a pair or of four.

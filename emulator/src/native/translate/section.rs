@@ -3,7 +3,7 @@
 use crate::services::Service;
 use sass::cubin::{Function, IndirectBranch};
 use sass::{Instruction, RZ};
-use trace_format::isa::{Inst, MemWidth, Op, Reg, Src};
+use trace_format::isa::{Inst, MemOrder, MemWidth, Op, Reg, Src};
 
 /// A section of code, decoded.
 #[derive(Clone, Debug)]
@@ -47,9 +47,19 @@ pub struct External {
 const ARGUMENTS: Reg = Reg(4);
 const RETURN_ADDRESS: Reg = Reg(20);
 
+/// Sets the value of a condition of a graph. The handle of a condition is the address of its value, as in
+/// `crate::device_runtime`.
+const SET_CONDITION: &str = "cudaGraphSetConditional";
+
 impl External {
     /// Its code, or why there is none.
     pub(super) fn code(&self) -> Result<Vec<Inst>, String> {
+        let returning = Inst::new(Op::RetTo {}).srcs([Src::reg(RETURN_ADDRESS)]);
+        if self.name == SET_CONDITION {
+            let store = Op::St { width: MemWidth::B32, order: MemOrder::Weak };
+            let operands = [Src::reg(ARGUMENTS), Src::reg(ARGUMENTS.nth(2))];
+            return Ok(vec![Inst::new(store).srcs(operands), returning]);
+        }
         let Some(service) = Service::named(&self.name) else {
             return Err(format!("{}, a function that is not in the cubin", self.name));
         };
@@ -63,7 +73,7 @@ impl External {
         }
         let dst = if service.result == 0 { Reg(RZ) } else { ARGUMENTS };
         insts.push(Inst::new(Op::Syscall { call: service.call }).dst(dst).srcs([Src::imm(0)]));
-        insts.push(Inst::new(Op::RetTo {}).srcs([Src::reg(RETURN_ADDRESS)]));
+        insts.push(returning);
         Ok(insts)
     }
 

@@ -139,6 +139,11 @@ fn warps(threads: &mut [Thread<'_>], memory: &mut View<'_>) -> Result<bool, Faul
     for warp in threads.chunks_mut(32) {
         for lane in 0..warp.len() {
             let State::Waiting(Wait::Warp { at, mask, .. }) = warp[lane].state else { continue };
+            let inst = warp[lane].waiting_inst(at);
+            // Threads that wait at other places with the same operation and mask take part; those of matrices are at one.
+            let is_same = |thread: &Thread<'_>, there| {
+                there == at || !is_matrix(&inst.op) && thread.waiting_inst(there).op == inst.op
+            };
             let mut members = Vec::new();
             let mut complete = true;
             for (other, thread) in warp.iter().enumerate() {
@@ -147,7 +152,7 @@ fn warps(threads: &mut [Thread<'_>], memory: &mut View<'_>) -> Result<bool, Faul
                 }
                 match &thread.state {
                     State::Waiting(Wait::Warp { at: there, mask: theirs, sources })
-                        if *there == at && *theirs == mask =>
+                        if *theirs == mask && is_same(thread, *there) =>
                     {
                         members.push(Lane { lane: other as u32, sources: sources.clone() });
                     }
@@ -158,7 +163,6 @@ fn warps(threads: &mut [Thread<'_>], memory: &mut View<'_>) -> Result<bool, Faul
             if !complete {
                 continue;
             }
-            let inst = warp[lane].waiting_inst(at);
             let results = if is_matrix(&inst.op) {
                 matrix::together(inst, &members, memory)?
             } else {
@@ -166,6 +170,8 @@ fn warps(threads: &mut [Thread<'_>], memory: &mut View<'_>) -> Result<bool, Faul
             };
             for (member, values) in members.iter().zip(results) {
                 let thread = &mut warp[member.lane as usize];
+                let State::Waiting(Wait::Warp { at, .. }) = thread.state else { continue };
+                let inst = thread.waiting_inst(at);
                 for (dst, value) in inst.dsts().iter().flat_map(Operand::elements).zip(values) {
                     thread.write(dst, value)?;
                 }

@@ -43,7 +43,7 @@ pub(super) enum Wait {
         /// The predicate to be reduced.
         predicate: bool,
     },
-    /// The other threads of a member mask at the same instruction.
+    /// The other threads of a member mask at the same operation.
     Warp {
         /// Function and statement.
         at: (FuncId, usize),

@@ -411,9 +411,15 @@ fn special(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     let mut inst = Inst::new(Op::Nop {});
     args.dst(&mut inst)?;
     let Value::Name(name) = args.take()?.value else { return Err("it names no special register".into()) };
-    if name == "SR_SWINHI" {
+    let known = match name {
+        "SR_SWINHI" => Some(SHARED_WINDOW_HI),
+        // A cluster is one block.
+        "SR_CgaSize" => Some(1),
+        _ => None,
+    };
+    if let Some(value) = known {
         inst.op = Op::Mov {};
-        return Ok(inst.srcs([Src::imm(SHARED_WINDOW_HI)]));
+        return Ok(inst.srcs([Src::imm(value)]));
     }
     let sr = SpecialReg::ALL.iter().find(|sr| trace_format::isa::Modifier::suffix(*sr).trim() == name);
     let sr = sr.copied().ok_or_else(|| format!("the special register {name} is not known"))?;

@@ -2,7 +2,7 @@
 
 use super::shape::Focus;
 use super::writer::Writer;
-use super::{Node, calls, carried, float, integer, memory};
+use super::{Node, calls, carried, divergent, float, integer, memory};
 
 /// How deep structures are nested.
 const MAX_DEPTH: usize = 4;
@@ -90,7 +90,8 @@ impl Writer<'_> {
     }
 
     fn structure(&mut self, depth: usize) -> Node {
-        match self.dice.below(23) {
+        match self.dice.below(26) {
+            23..=25 => divergent::node(self),
             0..=6 => self.alternative(depth),
             20..=22 => self.rolled(depth),
             7..=10 => self.repetition(depth),

@@ -10,6 +10,7 @@ mod calls;
 mod carried;
 mod code;
 mod definitions;
+mod divergent;
 mod drawn;
 mod float;
 mod functions;

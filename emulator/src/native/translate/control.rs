@@ -298,10 +298,9 @@ fn return_address(code: &Code<'_>, args: &mut Args<'_>) -> Result<Inst, Refusal>
 
 fn warpsync(code: &Code<'_>, args: &mut Args<'_>) -> Result<Inst, Refusal> {
     let mut inst = Inst::new(Op::Warpsync {}).srcs([EVERY_LANE]);
-    if args.has("ALL") {
-        return Ok(inst);
+    if !args.has("ALL") {
+        args.srcs::<1>(&mut inst)?;
     }
-    args.srcs::<1>(&mut inst)?;
     if args.has("COLLECTIVE") {
         inst.op = Op::WarpsyncCollective {};
         inst.target = target(code, args)?;

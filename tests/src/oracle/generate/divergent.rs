@@ -100,7 +100,7 @@ fn two_places(w: &mut Writer<'_>, id: usize) -> String {
     let shuffle = w.dice.pick(&["bfly", "idx"]);
     let step = if halves { 2 } else { w.dice.below(32) };
     let reduction = w.dice.pick(&["add.u32", "max.s32", "min.u32", "or.b32", "xor.b32"]);
-    let mut operation = |w: &mut Writer<'_>| {
+    let operation = |w: &mut Writer<'_>| {
         let (d, a, p, q) = (w.r(), w.r(), w.p(), w.p());
         match kind {
             0 => format!("vote.sync.ballot.b32 {d}, {q}, {mask};"),

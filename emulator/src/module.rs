@@ -69,8 +69,8 @@ impl LoadedModule {
         let refused = |what: String| ModuleError::Read { path: name.clone(), what };
         // No more than the limit, since some files, such as devices, have no end.
         let mut bytes = Vec::new();
-        let read =
-            std::fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
+        let read = warplab_host::input::open(path)
+            .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
         read.map_err(|e| refused(e.to_string()))?;
         if let Some(hint) = warplab_host::kinds::elsewhere(path, "ptx") {
             return Err(refused(format!("{hint}; a PTX file is expected")));

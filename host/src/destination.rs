@@ -8,6 +8,8 @@
 //! An existing destination that is no regular file (`/dev/null`, a pipe) is written directly: renaming would
 //! replace the device by a file.
 
+use crate::outputs;
+use crate::place::{is_same, is_stdout, place};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
@@ -49,6 +51,15 @@ impl Destination {
         Destination { path, is_device }
     }
 
+    /// The destination `path` within a folder that the program fills: a link there is replaced and not followed, since
+    /// whoever made the folder may have put it there.
+    #[must_use]
+    pub fn within(path: &Path) -> Destination {
+        let found = path.symlink_metadata();
+        let is_device = found.is_ok_and(|found| !found.is_file() && !found.is_dir() && !found.is_symlink());
+        Destination { path: path.into(), is_device }
+    }
+
     /// Path of the destination.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -82,6 +93,7 @@ impl Destination {
     /// The path is a folder, or its folder is missing or not writable.
     pub fn create(&self) -> io::Result<Draft> {
         let draft = |part, file| Draft { destination: self.clone(), part, file };
+        outputs::replacing(&self.path)?;
         if self.is_device {
             return Ok(draft(self.path.clone(), File::create(&self.path)?));
         }
@@ -226,13 +238,37 @@ impl Draft {
     /// Renames the finished file to its destination; it replaces an older one.
     ///
     /// # Errors
-    /// The file cannot be renamed.
+    /// The file cannot be renamed, or the destination is an input of the command; the unfinished file is removed.
     pub fn keep(self) -> io::Result<()> {
-        if !self.destination.is_device {
-            std::fs::rename(&self.part, &self.destination.path)?;
-            self.destination.tidy();
+        if self.destination.is_device {
+            return Ok(());
         }
+        let path = &self.destination.path;
+        let kept = outputs::replacing(path).and_then(|()| std::fs::rename(&self.part, path));
+        if let Err(error) = kept {
+            self.discard();
+            return Err(error);
+        }
+        outputs::written(path);
+        self.destination.tidy();
         Ok(())
+    }
+
+    /// Waits until the contents are on the disk. Without it, a computer that stops soon after the rename may leave an empty
+    /// file in place of the older one.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn sync(&self) -> io::Result<()> {
+        match self.file.sync_data() {
+            // Some file systems cannot do it.
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
+            {
+                Ok(())
+            }
+            other => other,
+        }
     }
 
     /// Renames the finished file to its destination if the file there has this identity. If another writer
@@ -245,11 +281,13 @@ impl Draft {
         if wanted.is_device {
             return Ok(wanted.path.clone());
         }
+        outputs::replacing(&wanted.path)?;
         // The lock prevents renames by others between check and rename.
         let _folder = lock_folder(wanted.folder());
         let there = Identity::of(&wanted.path);
         if there.is_none() || there.as_ref() == replaces {
             std::fs::rename(&self.part, &wanted.path)?;
+            outputs::written(&wanted.path);
             wanted.tidy();
             return Ok(wanted.path.clone());
         }
@@ -273,7 +311,7 @@ impl Identity {
     pub fn of(path: &Path) -> Option<Identity> {
         let found = path.metadata().ok()?;
         let written = found.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        let (device, inode) = place(&found);
+        let (device, inode) = place(&found).unwrap_or_default();
         Some(Identity(format!("{device}:{inode}:{}:{}", found.len(), written.unwrap_or_default().as_nanos())))
     }
 
@@ -311,41 +349,6 @@ fn lock_folder(folder: &Path) -> Option<File> {
         std::thread::sleep(Duration::from_millis(1));
     }
     Some(folder)
-}
-
-/// Whether an open file is the one at a path.
-fn is_same(file: &File, path: &Path) -> bool {
-    let of = |found: io::Result<Metadata>| found.map(|found| place(&found)).ok();
-    of(file.metadata()).is_some_and(|own| of(path.symlink_metadata()) == Some(own))
-}
-
-/// Device and inode, if the system has them.
-#[cfg(unix)]
-fn place(found: &Metadata) -> (u64, u64) {
-    use std::os::unix::fs::MetadataExt;
-    (found.dev(), found.ino())
-}
-
-#[cfg(not(unix))]
-fn place(_: &Metadata) -> (u64, u64) {
-    (0, 0)
-}
-
-#[cfg(unix)]
-fn is_stdout(path: &Path) -> bool {
-    use std::io::IsTerminal;
-    use std::os::fd::AsFd;
-    use std::os::unix::fs::{FileTypeExt, MetadataExt};
-    let stdout = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-    let Ok(stdout) = stdout.and_then(|file| file.metadata()) else { return false };
-    // Outputs to /dev/null cannot mix.
-    let mixes = !stdout.file_type().is_char_device() || io::stdout().is_terminal();
-    mixes && path.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (stdout.dev(), stdout.ino()))
-}
-
-#[cfg(not(unix))]
-fn is_stdout(_: &Path) -> bool {
-    false
 }
 
 #[cfg(test)]
@@ -446,6 +449,9 @@ mod tests {
         std::os::unix::fs::symlink(&file, &link).expect("linked");
         Destination::of(&link).write(|out| out.write_all(b"new")).expect("written");
         assert!(link.is_symlink());
+        assert_eq!(fs::read(&file).expect("readable"), b"new");
+        Destination::within(&link).write(|out| out.write_all(b"own")).expect("written");
+        assert!(!link.is_symlink(), "a folder's link is replaced");
         assert_eq!(fs::read(&file).expect("readable"), b"new");
     }
 

@@ -1,5 +1,6 @@
 //! Reading files that users name: completely, but up to a bound, since devices and pipes may be endless.
 
+use crate::outputs;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -13,12 +14,33 @@ pub const IMAGE_BYTES: u64 = 32 << 30;
 /// Maximum size of a file that is no regular file and has no known length.
 const STREAM_BYTES: u64 = 256 << 20;
 
+/// Opens a file that the command reads; it cannot be one of its outputs.
+///
+/// # Errors
+/// The file cannot be opened, or is an output of the command.
+pub fn open(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    outputs::opened(path, &file)?;
+    Ok(file)
+}
+
 /// Reads a file of at most `most_bytes` bytes.
 ///
 /// # Errors
-/// The file cannot be read or is longer.
+/// The file cannot be read, is longer, or is an output of the command.
 pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
-    let file = File::open(path)?;
+    all_of(open(path)?, most_bytes)
+}
+
+/// As [`read`], of a file that the program itself keeps and may replace.
+///
+/// # Errors
+/// The file cannot be read or is longer.
+pub fn read_own(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+    all_of(File::open(path)?, most_bytes)
+}
+
+fn all_of(file: File, most_bytes: u64) -> io::Result<Vec<u8>> {
     let found = file.metadata()?;
     let most = if found.is_file() { most_bytes } else { most_bytes.min(STREAM_BYTES) };
     // Files that are generated when read (in /proc) report a length of 0.

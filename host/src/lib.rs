@@ -1,10 +1,12 @@
 //! Functions on the host system that all of Warplab's programs use.
 //!
-//! [`input`] reads files up to a bound. [`destination`] writes files that are complete or absent. [`limits`]
+//! [`input`] reads files up to a bound. [`destination`] writes files that are complete or absent. [`outputs`] refuses
+//! outputs that would replace an input. [`limits`]
 //! computes the number of threads for which the process has memory, [`numbers`] parses ranges of numbers, [`names`]
 //! finds what a mistyped name may mean, [`symbols`] makes names of C++ functions readable, and [`shell`] writes commands as
-//! text. [`kinds`] says where a file of another kind belongs. `manual`, a feature, writes completions and
-//! manual pages.
+//! text. [`kinds`] says where a file of another kind belongs. [`text`] and
+//! [`console`] keep what is printed from commanding a terminal. `manual`, a feature, reads command lines (`options`), and
+//! writes completions and manual pages.
 //!
 //! ```
 //! use std::io::Write as _;
@@ -18,6 +20,7 @@
 //! # std::io::Result::Ok(())
 //! ```
 
+pub mod console;
 pub mod destination;
 pub mod input;
 pub mod kinds;
@@ -26,5 +29,10 @@ pub mod limits;
 pub mod manual;
 pub mod names;
 pub mod numbers;
+#[cfg(feature = "manual")]
+pub mod options;
+pub mod outputs;
+mod place;
 pub mod shell;
 pub mod symbols;
+pub mod text;

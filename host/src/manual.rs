@@ -44,7 +44,7 @@ pub fn pages(command: Command, folder: &Path) -> io::Result<Vec<PathBuf>> {
         }
         let path = folder.join(format!("{}.1", command.get_name()));
         let text = page(command)?;
-        Destination::of(&path).write(|out| out.write_all(&text))?;
+        Destination::within(&path).write(|out| out.write_all(&text))?;
         written.push(path);
     }
     written.sort();

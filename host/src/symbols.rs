@@ -3,6 +3,7 @@
 //! This is the only place that decides how a kernel is called in text, views and pages. Files for programs (JSON, CSV,
 //! Parquet, manifests) keep the name of the object file, and so do the arguments that choose kernels.
 
+use crate::text::one_line;
 use cpp_demangle::{DemangleOptions, Symbol};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,12 +30,16 @@ pub fn short(name: &str) -> Cow<'_, str> {
 pub fn both(name: &str) -> String {
     match signature(name) {
         readable if readable == name => name.to_owned(),
-        readable => format!("{readable} [{name}]"),
+        readable => format!("{readable} [{}]", one_line(name)),
     }
 }
 
 fn readable(name: &str, options: DemangleOptions) -> Cow<'_, str> {
-    demangled(name, options).map_or(Cow::Borrowed(name), Cow::Owned)
+    match demangled(name, options) {
+        Some(text) => Cow::Owned(one_line(&text).into_owned()),
+        // Symbols of object files may have any name.
+        None => one_line(name),
+    }
 }
 
 fn demangled(name: &str, options: DemangleOptions) -> Option<String> {

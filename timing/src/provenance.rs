@@ -20,22 +20,8 @@ pub const REVISION: Option<&str> = option_env!("WARPLAB_REVISION");
 /// Key of the description in a result.
 pub const KEY: &str = "produced_by";
 
-/// Options with a value that change no result: files to write, folders of kept work, and threads.
-const WITHOUT_EFFECT: [&str; 11] = [
-    "--json",
-    "--csv",
-    "--html",
-    "--series",
-    "--timeline",
-    "--konata",
-    "--output",
-    "-o",
-    "--threads",
-    "--cache",
-    "--store",
-];
-/// Such options whose value may be missing: the next word is theirs unless it is an option.
-const PERHAPS_VALUED: [&str; 1] = ["--slurm"];
+/// Options with a value that change no result, in addition to those that write.
+const WITHOUT_EFFECT: [&str; 1] = ["--threads"];
 /// Such options without a value.
 const FLAGS: [&str; 3] = ["--checked", "--discard-traces", "--retry-failed"];
 
@@ -57,19 +43,9 @@ impl Provenance {
     /// is the same whatever its file is called and whatever works on it.
     #[must_use]
     pub fn new(command: &[String]) -> Provenance {
-        let mut words = command.iter().map(String::as_str).peekable();
-        let mut chosen = Vec::new();
-        while let Some(word) = words.next() {
-            if PERHAPS_VALUED.contains(&word) {
-                words.next_if(|next| !next.starts_with('-'));
-            } else if !PERHAPS_VALUED
-                .iter()
-                .any(|name| word.strip_prefix(name).is_some_and(|rest| rest.starts_with('=')))
-            {
-                chosen.push(word);
-            }
-        }
-        let kept = shell::without(chosen, &WITHOUT_EFFECT, &FLAGS);
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        let (words, _) = shell::without_writing(&words);
+        let kept = shell::without(words, &WITHOUT_EFFECT, &FLAGS);
         Provenance {
             command: kept.into_iter().map(str::to_owned).collect(),
             machine: None,
@@ -129,8 +105,7 @@ impl Provenance {
     /// # Errors
     /// The file cannot be read any more.
     pub fn add(&mut self, trace: &Trace) -> Result<(), String> {
-        let path = trace.path();
-        let hash = file_hash(path).map_err(|why| format!("{}: {why}", path.display()))?;
+        let (path, hash) = (trace.path(), trace_hash(trace)?);
         self.traces.push(json!({
             "trace": path.display().to_string(),
             "bytes": trace.file_bytes(),
@@ -222,6 +197,15 @@ pub fn config_hash(config: &GpuConfig) -> String {
     // A configuration is made of plain values, which always have a text.
     let text = serde_json::to_string(&plain).unwrap_or_default();
     format!("{:016x}", xxh3_64(text.as_bytes()))
+}
+
+/// Hash of the content of a trace that was opened: as [`file_hash`] of the same bytes.
+///
+/// # Errors
+/// The file cannot be read, or has been written since it was opened.
+pub fn trace_hash(trace: &Trace) -> Result<String, String> {
+    let hash = trace.hash().map_err(|why| format!("{}: {why}", trace.path().display()))?;
+    Ok(format!("{hash:016x}"))
 }
 
 /// Hash of a file's content: 16 hexadecimal digits.

@@ -5,15 +5,20 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use warplab_host::destination::Destination;
+use warplab_host::input;
 use xxhash_rust::xxh3::Xxh3;
 
 /// The folder.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
+    /// Messages about kept results that are damaged, of all copies of this store.
+    damaged: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// A key in the making: the hash of all that a result depends on.
@@ -55,7 +60,7 @@ impl Store {
     /// A store in a folder, which is created when something is kept.
     #[must_use]
     pub fn at(folder: impl Into<PathBuf>) -> Store {
-        Store { folder: folder.into() }
+        Store { folder: folder.into(), damaged: Arc::default() }
     }
 
     /// The folder.
@@ -64,10 +69,34 @@ impl Store {
         &self.folder
     }
 
-    /// A kept result. One that cannot be read counts as absent.
+    /// Messages about kept results that are damaged, or belong to another key; they counted as absent.
+    #[must_use]
+    pub fn damaged(&self) -> Vec<String> {
+        self.damaged.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// A kept result. One that is damaged, or was kept for another key, counts as absent and adds a message to
+    /// [`Store::damaged`].
     pub(crate) fn get<T: DeserializeOwned>(&self, kind: &str, key: &str) -> Option<T> {
-        let text = std::fs::read_to_string(self.folder.join(kind).join(format!("{key}.json"))).ok()?;
-        serde_json::from_str(&text).ok()
+        let path = self.folder.join(kind).join(format!("{key}.json"));
+        // Opening a pipe would wait for a writer.
+        let found = path.metadata().ok()?;
+        let read = || -> Result<T, String> {
+            if !found.is_file() {
+                return Err("it is no file".into());
+            }
+            let bytes = input::read_own(&path, input::RESULT_BYTES).map_err(|why| why.to_string())?;
+            let text = std::str::from_utf8(&bytes).map_err(|_| "it is no text")?;
+            let result = content(text, kind, key)
+                .ok_or("its content is not what was kept: its key or its checksum is another one")?;
+            serde_json::from_str(result).map_err(|why| why.to_string())
+        };
+        read()
+            .map_err(|why| {
+                let message = format!("{}: {why}; it is computed again", path.display());
+                self.damaged.lock().unwrap_or_else(PoisonError::into_inner).insert(message);
+            })
+            .ok()
     }
 
     /// Keeps a result.
@@ -76,8 +105,9 @@ impl Store {
     /// The folder or the file cannot be written; nothing of the file remains.
     pub(crate) fn keep<T: Serialize>(&self, kind: &str, key: &str, result: &T) -> Result<(), String> {
         let path = self.place(kind, key, "json")?;
-        let text = serde_json::to_string(result).map_err(|why| why.to_string())?;
-        Destination::of(&path)
+        let result = serde_json::to_string(result).map_err(|why| why.to_string())?;
+        let text = format!("{}{result}{END}", beginning(kind, key, &result));
+        Destination::within(&path)
             .write(|out| std::io::Write::write_all(out, text.as_bytes()))
             .map_err(|why| format!("cannot write {}: {why}", path.display()))
     }
@@ -115,6 +145,23 @@ impl Store {
     }
 }
 
+/// End of a kept result.
+const END: &str = "}\n";
+
+/// Beginning of a kept result: its kind, its key, and a checksum of these and of its content.
+fn beginning(kind: &str, key: &str, result: &str) -> String {
+    let parts = [kind, key, result];
+    let checksum = parts.iter().fold(Key::default(), |sum, part| sum.with(part.as_bytes())).text();
+    format!("{{\"kind\":\"{kind}\",\"key\":\"{key}\",\"checksum\":\"{checksum}\",\"result\":")
+}
+
+/// The content of a kept result, if it is that of this kind and key, and unchanged.
+fn content<'t>(text: &'t str, kind: &str, key: &str) -> Option<&'t str> {
+    let length = beginning(kind, key, "").len();
+    let (head, result) = (text.get(..length)?, text.get(length..)?.strip_suffix(END)?);
+    (head == beginning(kind, key, result)).then_some(result)
+}
+
 impl Drop for Claim {
     fn drop(&mut self) {
         // The file is removed while it is locked. One that remains does no harm.
@@ -145,7 +192,8 @@ fn is_at(_: &File, _: &Path) -> bool {
 pub fn this_program() -> Result<String, String> {
     let path =
         std::env::current_exe().map_err(|why| format!("the path of this program is unknown: {why}"))?;
-    let content = std::fs::read(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+    let content =
+        input::read_own(&path, input::IMAGE_BYTES).map_err(|why| format!("{}: {why}", path.display()))?;
     Ok(Key::default().with(&content).text())
 }
 
@@ -161,8 +209,31 @@ mod tests {
         assert_eq!(get(), None);
         store.keep("answers", "k", &vec![0.1])?;
         assert_eq!(get(), Some(vec![0.1]));
-        std::fs::write(folder.path().join("answers/k.json"), "[0.")?;
+        assert!(store.damaged().is_empty());
+        let path = folder.path().join("answers/k.json");
+        let sound = std::fs::read_to_string(&path)?;
+        // Another number, key or kind, a piece that is missing, and what has no end.
+        let wrong = [
+            sound.replace("0.1", "0.3"),
+            sound.replace("\"k\"", "\"l\""),
+            sound.replace("answers", "answer"),
+            sound[..sound.len() - 3].to_owned(),
+            "[0.1]".into(),
+            String::new(),
+        ];
+        for text in wrong {
+            std::fs::write(&path, &text)?;
+            assert_eq!(get(), None, "{text}");
+            assert_eq!(store.damaged().len(), 1, "{text}");
+        }
+        std::fs::remove_file(&path)?;
+        std::fs::create_dir(&path)?;
         assert_eq!(get(), None);
+        assert_eq!(store.damaged().len(), 2);
+        std::fs::remove_dir(&path)?;
+        // A result that was copied to another key's file.
+        std::fs::write(folder.path().join("answers/other.json"), sound)?;
+        assert_eq!(store.get::<Vec<f64>>("answers", "other"), None);
         store.keep("answers", "k", &vec![0.2])?;
         assert_eq!(get(), Some(vec![0.2]));
         Ok(())

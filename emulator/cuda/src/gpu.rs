@@ -306,7 +306,9 @@ fn finish(why: &str) {
         ending::fail();
     }
     if initialised() {
-        summary::show();
+        if !summary::show() {
+            ending::fail();
+        }
     }
 }
 

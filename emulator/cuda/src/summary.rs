@@ -13,8 +13,10 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use trace_format::writer::WriteSummary;
+use warplab_host::console;
 use warplab_host::destination::Destination;
 use warplab_host::symbols::{Shortened, signature};
+use warplab_host::text::printable;
 
 /// Environment variable that says how to show the summary: `text` or `json` on standard error, `json:FILE` in a file.
 const SUMMARY_VARIABLE: &str = "WARPLAB_SUMMARY";
@@ -102,12 +104,13 @@ pub(crate) fn traced(path: PathBuf, written: WriteSummary, launches: u64) {
     tally().trace = Some((path, written, launches));
 }
 
-/// Prints the summary once, if it is requested and there were launches.
-pub(crate) fn show() {
+/// Prints the summary once, if it is requested and there were launches; `false` when it is a result and cannot be written.
+#[must_use]
+pub(crate) fn show() -> bool {
     let wanted = std::env::var(SUMMARY_VARIABLE).unwrap_or_default();
     let mut tally = tally();
     if wanted.is_empty() || std::mem::replace(&mut tally.shown, true) {
-        return;
+        return true;
     }
     let written = match wanted.split_once(':') {
         None if wanted == "json" => writeln!(std::io::stderr(), "{:#}", tally.to_json()),
@@ -115,11 +118,15 @@ pub(crate) fn show() {
             let text = format!("{:#}\n", tally.to_json());
             Destination::of(file.as_ref()).write(|out| out.write_all(text.as_bytes()))
         }
-        _ => write!(std::io::stderr(), "{}", tally.to_text()),
+        _ => {
+            console::say_as_is(&printable(&tally.to_text()));
+            Ok(())
+        }
     };
-    if let Err(error) = written {
+    if let Err(error) = &written {
         tell(&format!("the summary cannot be written: {error}"));
     }
+    written.is_ok()
 }
 
 impl Tally {

@@ -4,7 +4,7 @@ use crate::error::Status;
 
 /// Writes a line to standard error, for details that error codes cannot express.
 pub(crate) fn tell(what: &str) {
-    eprintln!("warplab: {what}");
+    warplab_host::say!("warplab: {what}");
 }
 
 /// Prints an error and returns its code.

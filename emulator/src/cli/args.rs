@@ -362,3 +362,17 @@ impl Run {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Arguments;
+    use clap::CommandFactory;
+    use warplab_host::options::unclassified;
+
+    #[test]
+    fn every_option_with_a_path_is_known_to_read_or_to_write() {
+        let command = Arguments::command();
+        assert_eq!(unclassified(&command, &["cubin", "launch"]), Vec::<String>::new());
+        assert!(!unclassified(&command, &[]).is_empty());
+    }
+}

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use trace_format::isa::{Kind, MachineKernel, Pc};
+use warplab_host::console;
 
 /// Lists the kernels of a file.
 ///
@@ -31,7 +32,7 @@ pub(super) fn disasm(args: &Disasm) -> Result<(), CliError> {
         None => module.kernels(),
         Some(name) => vec![name.as_str()],
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = console::out(false);
     for (i, name) in names.iter().enumerate() {
         let Some(id) = module.kernel(name) else {
             let guess = warplab_host::names::perhaps(name, module.kernels());

@@ -3,7 +3,9 @@
 use crate::module::ModuleError;
 use crate::session::{Session, SessionError};
 use std::io::IsTerminal;
+use warplab_host::console;
 use warplab_host::destination::Destination;
+use warplab_host::text::printable;
 
 /// Error of a command.
 #[derive(Debug, thiserror::Error)]
@@ -33,23 +35,25 @@ pub(super) fn colours(stream: &impl IsTerminal) -> bool {
 /// An error as text, with a line break at the end.
 pub(super) fn report(error: &CliError, colour: bool) -> String {
     if let CliError::Session(SessionError::Ptx(errors)) = error {
-        let shown = if colour { errors.render(true) } else { format!("{errors}\n") };
+        let shown = if colour { errors.render(true) } else { printable(&format!("{errors}\n")).into_owned() };
         let count = errors.iter().filter(|e| e.severity == crate::ptx::Severity::Error).count();
         return format!(
             "{shown}{} {count} error{} in {}\n",
             title(colour),
             plural(count),
-            errors.source().name()
+            printable(errors.source().name())
         );
     }
-    format!("{} {error}\n", title(colour))
+    format!("{} {}\n", title(colour), printable(&error.to_string()))
 }
 
 /// Prints the paths of interrupted recordings, before another one of the same name replaces them.
 pub(super) fn tell_interrupted(destination: &Destination) {
     for part in destination.abandoned() {
         let part = part.display();
-        eprintln!("note: {part} holds an interrupted recording; it is kept until this one is complete");
+        warplab_host::say!(
+            "note: {part} holds an interrupted recording; it is kept until this one is complete"
+        );
     }
 }
 
@@ -60,8 +64,9 @@ pub(super) fn warn(session: &Session) {
         let warnings = &module.module.warnings;
         if warnings.iter().next().is_some() {
             let colour = colours(&std::io::stderr());
-            let shown = if colour { warnings.render(true) } else { format!("{warnings}\n") };
-            eprint!("{shown}");
+            let shown =
+                if colour { warnings.render(true) } else { printable(&format!("{warnings}\n")).into_owned() };
+            console::say_as_is(&shown);
         }
         return;
     }
@@ -69,7 +74,7 @@ pub(super) fn warn(session: &Session) {
         if let Some((_, first)) = kernel.traps.first() {
             let (name, count) = (warplab_host::symbols::both(&kernel.name), kernel.traps.len());
             let more = if count > 1 { format!(", and {} more", count - 1) } else { String::new() };
-            eprintln!(
+            warplab_host::say!(
                 "note: kernel {name} has code that is not supported, at which a thread that comes to it stops: {first}{more}"
             );
         }

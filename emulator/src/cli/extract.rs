@@ -12,6 +12,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use warplab_host::console;
 use warplab_host::destination::Destination;
 use warplab_host::input;
 
@@ -36,7 +37,7 @@ pub(super) fn extract(args: &Extract) -> Result<(), CliError> {
         Some(folder) => write_all(folder, &args.file, &wanted)?,
         None => Vec::new(),
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = console::out(args.json);
     if args.json {
         let list: Vec<Value> =
             wanted.iter().enumerate().map(|(i, image)| to_json(image, files.get(i))).collect();
@@ -94,7 +95,7 @@ fn write_all(folder: &Path, source: &Path, images: &[&Image]) -> Result<Vec<Path
         let Some(path) = names.map(|name| folder.join(name)).find(|path| !files.contains(path)) else {
             continue;
         };
-        let written = Destination::of(&path).write(|out| out.write_all(&image.contents));
+        let written = Destination::within(&path).write(|out| out.write_all(&image.contents));
         written.map_err(|e| cannot(&path, e))?;
         files.push(path);
     }

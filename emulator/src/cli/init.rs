@@ -14,6 +14,7 @@ use crate::session::LoadedModule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
+use warplab_host::console;
 use warplab_host::destination::Destination;
 
 /// Times that the code is gone through, for addresses that are computed in loops.
@@ -31,7 +32,7 @@ pub(super) fn init(args: &Init) -> Result<(), CliError> {
     let output = args.output.clone().unwrap_or_else(|| args.ptx.with_extension("toml"));
     let destination = Destination::of(&output);
     if output.as_os_str() == "-" || destination.is_stdout() {
-        return Ok(std::io::stdout().lock().write_all(text.as_bytes())?);
+        return Ok(console::print(&text)?);
     }
     let shown = output.display();
     if output.exists() && !args.force {
@@ -45,10 +46,9 @@ pub(super) fn init(args: &Init) -> Result<(), CliError> {
     let launches = if kernels.len() == 1 { "1 launch".into() } else { format!("{} launches", kernels.len()) };
     let buffers = if buffers == 1 { "1 buffer".into() } else { format!("{buffers} buffers") };
     let run = if args.output.is_none() { args.ptx.display() } else { output.display() };
-    writeln!(
-        std::io::stdout().lock(),
-        "{shown}: {launches}, {buffers}; sizes, grids and data are guesses\n  next: look at it, then `emu run {run}`"
-    )?;
+    console::print(&format!(
+        "{shown}: {launches}, {buffers}; sizes, grids and data are guesses\n  next: look at it, then `emu run {run}`\n"
+    ))?;
     Ok(())
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use warplab_host::console;
 
 /// Shows a file's contents.
 ///
@@ -21,7 +22,7 @@ pub(super) fn inspect(args: &Inspect) -> Result<(), CliError> {
     let module = LoadedModule::read(&args.ptx)?;
     let options = LowerOptions { fmad: args.fmad, ..LowerOptions::default() };
     let contents = contents(&module, &options)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = console::out(args.json);
     if args.json {
         writeln!(out, "{contents:#}")?;
     } else {

@@ -12,6 +12,7 @@ use sass::cubin::{Cubin, Function};
 use sass::lines::{Lines, Origin};
 use std::io::Write;
 use std::path::Path;
+use warplab_host::console;
 use warplab_host::input;
 
 /// A closed library without kernels of its own, which is not read either.
@@ -51,7 +52,7 @@ pub(super) fn list(args: &Disasm) -> Result<(), CliError> {
             "{shown} holds no machine code\n  help: `nvcc -cubin -arch=sm_80` compiles to machine code, `ptxas -arch=sm_80` assembles PTX"
         )));
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = console::out(false);
     let mut names = Vec::new();
     let (mut listed, mut hazards) = (0, 0);
     // Code for other targets does not keep that for known ones from being listed.
@@ -85,7 +86,7 @@ pub(super) fn list(args: &Disasm) -> Result<(), CliError> {
         return Err(CliError::Usage(refused.join("\n")));
     }
     for why in refused {
-        eprintln!("note: {why}");
+        warplab_host::say!("note: {why}");
     }
     if listed == 0 {
         let name = args.kernel.as_deref().unwrap_or_default();
@@ -142,14 +143,14 @@ fn lines_of(image: &Image, file: &str) -> Lines {
     match Lines::parse(&image.contents) {
         Ok(lines) => {
             if lines.is_empty() {
-                eprintln!(
+                warplab_host::say!(
                     "note: {file}: the machine code has no lines of its source; nvcc and ptxas write them with -lineinfo"
                 );
             }
             lines
         }
         Err(why) => {
-            eprintln!("note: {file}: lines of the source are left out: {why}");
+            warplab_host::say!("note: {file}: lines of the source are left out: {why}");
             Lines::default()
         }
     }

@@ -4,21 +4,22 @@ use super::args::{Arguments, Completions, Man};
 use super::error::CliError;
 use clap::CommandFactory;
 use std::io::Write as _;
+use warplab_host::console;
 use warplab_host::manual;
 
 /// Prints completions.
 pub(super) fn completions(args: &Completions) -> Result<(), CliError> {
     let text = manual::completions(Arguments::command(), args.shell);
-    Ok(std::io::stdout().lock().write_all(&text)?)
+    Ok(console::out(true).write_all(&text)?)
 }
 
 /// Prints the page of the command, or writes all pages.
 pub(super) fn man(args: &Man) -> Result<(), CliError> {
     let Some(folder) = &args.output else {
-        return Ok(std::io::stdout().lock().write_all(&manual::page(Arguments::command())?)?);
+        return Ok(console::out(true).write_all(&manual::page(Arguments::command())?)?);
     };
     let written = manual::pages(Arguments::command(), folder)
         .map_err(|why| CliError::Usage(format!("cannot write into {}: {why}", folder.display())))?;
-    writeln!(std::io::stdout().lock(), "{} pages in {}", written.len(), folder.display())?;
+    writeln!(console::out(true), "{} pages in {}", written.len(), folder.display())?;
     Ok(())
 }

@@ -25,15 +25,17 @@ mod summary;
 pub use error::CliError;
 
 use args::{Arguments, Command};
-use clap::Parser;
 use error::{colours, report};
 use std::process::ExitCode;
-use warplab_host::limits;
+use warplab_host::{console, limits, options};
 
 /// Runs the command of the process's arguments.
 #[must_use]
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments: Arguments = match options::parse(std::env::args_os()) {
+        Ok(arguments) => arguments,
+        Err(error) => error.exit(),
+    };
     let done = limits::check().map_err(CliError::Usage).and_then(|()| match &arguments.command {
         Command::Run(run) => run::run(run),
         Command::Record(record) => run::record(record),
@@ -50,7 +52,7 @@ pub fn main() -> ExitCode {
         // The reader has closed the pipe.
         Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprint!("{}", report(&error, colours(&std::io::stderr())));
+            console::say_as_is(&report(&error, colours(&std::io::stderr())));
             ExitCode::FAILURE
         }
     }

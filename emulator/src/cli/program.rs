@@ -19,7 +19,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use warplab_host::destination::{Destination, Identity};
-use warplab_host::input;
+use warplab_host::{input, outputs};
 
 /// Environment variable that names the folder with the CUDA libraries.
 const LIBRARIES_VARIABLE: &str = "WARPLAB_LIBRARIES";
@@ -33,11 +33,26 @@ const A_LIBRARY: &str = "libcuda.so.1";
 /// present at the start and those that the program loads later.
 const LOADED: [&str; 2] = ["LD_PRELOAD", "LD_AUDIT"];
 
+/// Refuses an output that the command of the program names too: the program itself, or a file among its arguments.
+fn spared(args: &Run, option: &str, output: &Path) -> Result<(), CliError> {
+    let program = args.program.first().and_then(|program| find(program));
+    let named: Vec<PathBuf> = args.program.iter().skip(1).map(PathBuf::from).chain(program).collect();
+    let inputs = named.iter().map(PathBuf::as_path);
+    outputs::check(inputs, [(option, output)]).map_err(CliError::Usage)?;
+    for path in &named {
+        outputs::used(path).map_err(|why| CliError::Usage(why.to_string()))?;
+    }
+    Ok(())
+}
+
 /// Replaces this process by a program; returns only on failure.
 ///
 /// # Errors
 /// The libraries or the program are missing, or the program cannot use the libraries.
 pub(super) fn run(args: &Run) -> Result<bool, CliError> {
+    if let Some(file) = &args.summary {
+        spared(args, "--summary", file)?;
+    }
     Err(start(command(args)?))
 }
 
@@ -58,6 +73,7 @@ pub(super) fn record(args: &Record) -> Result<bool, CliError> {
     if destination.is_stdout() {
         return Err(CliError::Usage(format!("-o {shown}: the program prints there; name another file")));
     }
+    spared(&args.run, "--output", &output)?;
     destination.check().map_err(|e| CliError::Usage(format!("cannot write {shown}: {e}")))?;
     super::error::tell_interrupted(&destination);
     command.env("WARPLAB_RECORD", &output);

@@ -53,7 +53,7 @@ impl Bar {
     pub(super) fn clear(&self) {
         self.bar.finish_and_clear();
         for loads in self.tolerated.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            eprintln!("warning: {loads}");
+            warplab_host::say!("warning: {loads}");
         }
     }
 }

@@ -86,7 +86,9 @@ pub(super) fn record(args: &Record) -> Result<bool, CliError> {
     let (report, written, path) = outcome?;
     if !to_stdout && path != Destination::of(&output).path() {
         let (output, path) = (output.display(), path.display());
-        eprintln!("note: {output} was written by another process meanwhile; this trace is in {path}");
+        warplab_host::say!(
+            "note: {output} was written by another process meanwhile; this trace is in {path}"
+        );
     }
     let trace = Some((path.as_path(), written));
     let summary = Summary { report: &report, trace, findings: None, dumps: dumps_of(&session, &dumps) };

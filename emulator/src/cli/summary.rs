@@ -15,6 +15,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::path::Path;
+use warplab_host::console;
 use warplab_host::symbols::{self, Shortened};
 
 /// Maximum number of launches listed one by one; more are summed by kernel.
@@ -51,7 +52,7 @@ pub(super) struct Summary<'r> {
 /// # Errors
 /// When it cannot be written.
 pub(super) fn print(summary: &Summary<'_>, as_json: bool) -> io::Result<()> {
-    write(&mut io::stdout().lock(), summary, as_json)
+    write(&mut console::out(as_json), summary, as_json)
 }
 
 /// Prints to standard error, for runs whose standard output holds the trace.
@@ -59,7 +60,7 @@ pub(super) fn print(summary: &Summary<'_>, as_json: bool) -> io::Result<()> {
 /// # Errors
 /// When it cannot be written.
 pub(super) fn print_to_stderr(summary: &Summary<'_>, as_json: bool) -> io::Result<()> {
-    write(&mut io::stderr().lock(), summary, as_json)
+    write(&mut console::Out::new(io::stderr().lock(), as_json), summary, as_json)
 }
 
 fn write(out: &mut impl Write, summary: &Summary<'_>, as_json: bool) -> io::Result<()> {
@@ -76,7 +77,7 @@ fn write(out: &mut impl Write, summary: &Summary<'_>, as_json: bool) -> io::Resu
 /// # Errors
 /// When they cannot be written.
 pub(super) fn print_findings(findings: &Findings, as_json: bool) -> io::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = console::out(as_json);
     if as_json {
         let found = json!({ "findings": findings.list(), "findings_omitted": findings.omitted() });
         return writeln!(out, "{found:#}");

@@ -30,7 +30,7 @@ pub(super) fn unpack(stored: &Stored<'_>) -> Result<Vec<u8>, String> {
             zstd::Decoder::new(stored.bytes)
                 .and_then(|decoder| {
                     decoder
-                        .take((stored.uncompressed_bytes + 1).min(MAX_IMAGE_BYTES))
+                        .take(stored.uncompressed_bytes.saturating_add(1).min(MAX_IMAGE_BYTES))
                         .read_to_end(&mut contents)
                 })
                 .map_err(|e| format!("an entry that is no zstd frame ({e})"))?;

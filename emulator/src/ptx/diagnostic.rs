@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use warplab_host::text::{is_printable, printable};
 
 use super::source::{LineCol, SourceFile, Span};
 
@@ -106,16 +107,23 @@ impl Diagnostic {
         }
     }
 
-    /// Whether all lines that a report would quote are of a length that a person reads (and `miette` can
-    /// mark: it refuses columns from 65 536 on).
+    /// Whether no text of the report commands a terminal, and all lines that it would quote are of a length that a person
+    /// reads (and `miette` can mark: it refuses columns from 65 536 on).
     fn is_showable(&self, source: &SourceFile) -> bool {
         let spans = std::iter::once(self.span).chain(self.labels.iter().map(|label| label.span));
-        spans.into_iter().all(|span| {
-            let first = source.line_col(span).line;
-            let last = source.line_col(Span::new(span.end, span.end)).line;
-            let few = last - first < MAX_SHOWN_LINES;
-            few && (first.saturating_sub(1)..=last + 1).all(|line| source.line(line).len() <= MAX_SHOWN_BYTES)
-        })
+        let mut texts = [&*self.message, source.name(), self.help.as_deref().unwrap_or("")]
+            .into_iter()
+            .chain(self.labels.iter().map(|label| &*label.message));
+        texts.all(is_printable)
+            && spans.into_iter().all(|span| {
+                let first = source.line_col(span).line;
+                let last = source.line_col(Span::new(span.end, span.end)).line;
+                let few = last - first < MAX_SHOWN_LINES;
+                few && (first.saturating_sub(1)..=last + 1).all(|line| {
+                    let line = source.line(line);
+                    line.len() <= MAX_SHOWN_BYTES && is_printable(line)
+                })
+            })
     }
 
     /// The plain line and a piece of the source around the place, for texts that no report can show whole.
@@ -124,7 +132,7 @@ impl Diagnostic {
         let before: String = source.text().get(..start).unwrap_or("").chars().rev().take(30).collect();
         let before: String = before.chars().rev().collect();
         let after: String = source.text().get(start..).unwrap_or("").chars().take(50).collect();
-        format!("{}\n  near {:?}\n", self.plain(source), before + &after)
+        printable(&format!("{}\n  near {:?}\n", self.plain(source), before + &after)).into_owned()
     }
 
     /// One line: `file:line:col: error: message (help)`.

@@ -73,4 +73,4 @@ pub use section::{Callout, Code, Kpi, Section, Tone};
 pub use source::SourceListing;
 pub use table::{Cell, Column, Table};
 pub use text::escape;
-pub use write::WrittenReport;
+pub use write::{WrittenReport, check_folder};

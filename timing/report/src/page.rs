@@ -18,7 +18,7 @@ const SCRIPT: &str = include_str!("../assets/page.js");
 const EARLY_SCRIPT: &str = "try{var t=localStorage.getItem('report-theme');\
 if(t==='light'||t==='dark')document.documentElement.dataset.theme=t}catch(e){}";
 /// Content security policy: no external resources.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
+pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
 base-uri 'none'; form-action 'none'";
 
 /// Width of the content column, and of the gap between things in a row.
@@ -74,6 +74,9 @@ fn render(report: &Report) -> String {
     page.out
 }
 
+/// The line of a page's head by which a later report knows that it may replace the page.
+pub(crate) const GENERATOR: &str = "<meta name=\"generator\" content=\"Warplab\">";
+
 struct Page<'a> {
     out: String,
     /// Anchors of entries, likewise.
@@ -90,7 +93,7 @@ impl Page<'_> {
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
-             <title>{title}</title>\n<style>\n{}</style>\n<script>{EARLY_SCRIPT}</script>\n</head>\n<body id=\"top\">\n\
+             {GENERATOR}\n<title>{title}</title>\n<style>\n{}</style>\n<script>{EARLY_SCRIPT}</script>\n</head>\n<body id=\"top\">\n\
              <a class=\"skip\" href=\"#main\">Skip to content</a>\n<div class=\"shell\">\n",
             palette::page_css()
         );

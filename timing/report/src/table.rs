@@ -9,6 +9,7 @@ use crate::error::{Result, expect_len};
 use crate::format::{self, Format, MISSING};
 use crate::names::Names;
 use crate::text;
+use warplab_host::text::cell;
 
 /// One raw value of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -342,8 +343,10 @@ impl Table {
         let header = self.keys();
         let records = self.rows.iter().map(|row| row.iter().map(Cell::raw).collect());
         for record in std::iter::once(header).chain(records) {
+            let record: Vec<String> = record;
+            let record = record.iter().map(|text| cell(text).into_owned());
             // Writing to memory does not fail, and `flexible` accepts records of any length.
-            let _ = writer.write_record(&record);
+            let _ = writer.write_record(record);
         }
         let bytes = writer.into_inner().unwrap_or_default();
         String::from_utf8(bytes).unwrap_or_default()

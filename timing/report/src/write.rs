@@ -4,14 +4,20 @@
 //! Each file is written beside its final name and renamed into place, so that a reader never sees
 //! half of one and a failed run leaves the previous one alone.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::outline::{Item, Outline};
-use crate::page::figure_width;
+use crate::page::{GENERATOR, POLICY, figure_width};
 use crate::report::{Report, csv_comment};
+use warplab_host::destination::Destination;
+
+/// Name of the page.
+const PAGE: &str = "index.html";
+/// Bytes at the beginning of a page that are looked at.
+const HEAD_BYTES: u64 = 4096;
 
 /// Paths of everything a report wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,13 +39,14 @@ pub struct WrittenReport {
 impl Report {
     /// Writes page, JSON, CSV, Parquet, SVG and PNG files into `dir`, which is created if needed.
     ///
-    /// Files of the same names are replaced, all others are left alone.
+    /// Files of the same names are replaced, all others are left alone; a page of something else is not replaced.
     ///
     /// # Errors
     /// As [`Report::check`], before anything is written; [`Error::Io`] with the path concerned.
     pub fn write(&self, dir: impl AsRef<Path>) -> Result<WrittenReport> {
         let dir = dir.as_ref();
         let html = self.to_html()?;
+        check_folder(dir)?;
         let (csv_dir, figures) = (dir.join("csv"), dir.join("figures"));
         for folder in [dir, &csv_dir, &figures] {
             fs::create_dir_all(folder).map_err(io("create the folder", folder))?;
@@ -61,7 +68,7 @@ impl Report {
         let pngs = self.write_pngs(&figures)?;
         let json = replace(dir.join("data.json"), format!("{}\n", self.to_json()).as_bytes())?;
         // The page is written last: if it exists, so do all other files.
-        let html = replace(dir.join("index.html"), html.as_bytes())?;
+        let html = replace(dir.join(PAGE), html.as_bytes())?;
         Ok(WrittenReport { html, json, csvs, parquets, svgs, pngs })
     }
 
@@ -103,26 +110,34 @@ impl Report {
     }
 }
 
-/// Writes `contents` to a temporary file beside `path` and renames it to `path`.
-fn replace(path: PathBuf, contents: &[u8]) -> Result<PathBuf> {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = fill(&temporary, contents).map_err(io("write", &temporary));
-    let moved =
-        written.and_then(|()| fs::rename(&temporary, &path).map_err(io("move the finished file to", &path)));
-    if moved.is_err() {
-        // The first error is reported; a file that cannot be removed changes nothing.
-        let _ = fs::remove_file(&temporary);
+/// Refuses a folder whose page is not one of this crate's: it would be replaced.
+///
+/// # Errors
+/// [`Error::Io`] with the path of the page.
+pub fn check_folder(dir: &Path) -> Result<()> {
+    let page = dir.join(PAGE);
+    let is_own = |page: &Path| -> std::io::Result<bool> {
+        let mut head = Vec::new();
+        File::open(page)?.take(HEAD_BYTES).read_to_end(&mut head)?;
+        let head = String::from_utf8_lossy(&head);
+        // Pages of earlier versions do not have the line.
+        Ok(head.contains(GENERATOR) || head.contains(POLICY))
+    };
+    match page.symlink_metadata() {
+        Err(why) if why.kind() == ErrorKind::NotFound => Ok(()),
+        Err(why) => Err(io("read", &page)(why)),
+        Ok(found) if found.is_file() && is_own(&page).map_err(io("read", &page))? => Ok(()),
+        Ok(_) => {
+            let why = "it is there already and is no page of Warplab; name another folder, or move the page";
+            Err(io("replace", &page)(std::io::Error::new(ErrorKind::AlreadyExists, why)))
+        }
     }
-    moved.map(|()| path)
 }
 
-fn fill(path: &Path, contents: &[u8]) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
-    file.write_all(contents)?;
-    file.flush()
+/// Writes a file that replaces an older one when it is complete.
+fn replace(path: PathBuf, contents: &[u8]) -> Result<PathBuf> {
+    let written = Destination::within(&path).write(|out| out.write_all(contents));
+    written.map_err(io("write", &path)).map(|()| path)
 }
 
 fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {

@@ -130,7 +130,10 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<File>, CliError> {
         for inner in entries(path, &["json"])? {
             match read(&inner)? {
                 File::Result(path, value) if !is_replay(&value) => {
-                    eprintln!("note: {} is no result of `timing replay` and is left out", path.display());
+                    warplab_host::say!(
+                        "note: {} is no result of `timing replay` and is left out",
+                        path.display()
+                    );
                 }
                 file => files.push(file),
             }
@@ -202,7 +205,7 @@ fn machine(arguments: &Arguments, files: &[File]) -> Result<Option<Machine>, Cli
             Ok(loaded) => Ok(Some(Machine::of(&loaded.config))),
             Err(why) if !arguments.set.is_empty() => Err(why.into()),
             Err(_) => {
-                eprintln!(
+                warplab_host::say!(
                     "note: the configuration {name} of the results is not built in; give its file with --config, or IPC, \
                      occupancy and durations are not compared"
                 );
@@ -316,7 +319,7 @@ fn verdict(arguments: &Arguments, found: &Correlation) -> Result<ExitCode, CliEr
                 Kind::Percentage => format!("{value:+.1} points"),
             };
             let limit = shown(share_of(&metric, *tolerance)).replace('+', "±");
-            eprintln!("beyond the tolerance: {kernel}: {name} {}, tolerance {limit}", shown(error));
+            warplab_host::say!("beyond the tolerance: {kernel}: {name} {}, tolerance {limit}", shown(error));
             code = ExitCode::FAILURE;
         }
     }

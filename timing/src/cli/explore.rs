@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     let points = space.points(base, catalogue)?;
     replayed.selection()?;
     output::check(arguments.json.as_deref())?;
-    arguments.output.as_deref().map_or(Ok(()), output::check_folder)?;
+    arguments.output.as_deref().map_or(Ok(()), output::check_page)?;
     let mut left_out = LeftOut::of(arguments.traces.len());
     let mut traces = Vec::new();
     for (path, label) in arguments.traces.iter().zip(unique_labels(&arguments.traces)) {
@@ -106,14 +106,8 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     };
     let plan = explore::plan(base, &points, requested, catalogue)?;
     let store = arguments.output.clone().map(Store::at);
-    let sweep = Sweep {
-        plan: &plan,
-        store: store.as_ref(),
-        catalogue,
-        threads: replayed.threads(),
-        verify: false,
-        retry: false,
-    };
+    let sweep =
+        Sweep { plan: &plan, store: store.as_ref(), catalogue, threads: replayed.threads(), retry: false };
     if store.is_some() {
         on_interrupt(GOES_ON);
     }
@@ -126,6 +120,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     let all: Vec<usize> = (0..plan.runs.len()).collect();
     let results = sweep.run(&all, &progress);
     drop(bar);
+    store.iter().for_each(output::warn_of_damage);
     if let Some(why) = results.stopped {
         return Err(CliError(format!("{why}; the same command goes on from what is finished")));
     }
@@ -154,7 +149,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     let mut failed = 0;
     for one in &explored {
         if let Err(why) = &one.score {
-            eprintln!("error: {} is left out: {why}", one.point.label);
+            warplab_host::say!("error: {} is left out: {why}", one.point.label);
             failed += 1;
         }
     }

@@ -31,7 +31,7 @@ impl LeftOut {
             Ok(done) => Ok(Some(done)),
             Err(error) if self.traces.len() + 1 == self.of => Err(error),
             Err(CliError(why)) => {
-                eprintln!("error: {why}");
+                warplab_host::say!("error: {why}");
                 self.traces.push((path.display().to_string(), why));
                 Ok(None)
             }

@@ -30,6 +30,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use error::CliError;
 use std::ffi::OsString;
 use std::process::ExitCode;
+use warplab_host::options;
 
 /// Replays recorded CUDA kernels on GPU models.
 #[derive(Debug, Parser)]
@@ -93,14 +94,14 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
     let catalogue = match Catalogue::built_in().with(techniques) {
         Ok(catalogue) => catalogue,
         Err(why) => {
-            eprintln!("error: {why}");
+            warplab_host::say!("error: {why}");
             return ExitCode::FAILURE;
         }
     };
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
     let command: Vec<String> = std::iter::once("timing".to_owned()).chain(words.skip(1)).collect();
-    let parsed = match Arguments::try_parse_from(arguments) {
+    let parsed = match options::parse::<Arguments>(arguments) {
         Ok(parsed) => parsed,
         Err(error) => {
             let asked = !error.use_stderr();
@@ -119,7 +120,7 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
         Command::Explore(arguments) => done(explore::run(arguments, &catalogue, &command)),
         Command::Reproduce(arguments) => done(reproduce::run(arguments, &catalogue, &command)),
         Command::Compare(arguments) => compare::run(arguments),
-        Command::Rerun(arguments) => rerun::run(arguments),
+        Command::Rerun(arguments) => rerun::run(arguments, Arguments::command()),
         Command::Correlate(arguments) => correlate::run(arguments, &command),
         Command::List(arguments) => done(list::run(arguments, &catalogue)),
         Command::ImportTrace(arguments) => done(import_trace::run(arguments)),
@@ -130,8 +131,39 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
     match outcome {
         Ok(code) => code,
         Err(CliError(message)) => {
-            eprintln!("error: {message}");
+            warplab_host::say!("error: {message}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arguments;
+    use clap::CommandFactory;
+    use warplab_host::options::unclassified;
+
+    /// Options whose value is a file or folder that is read.
+    const READS: [&str; 12] = [
+        "against",
+        "before",
+        "config",
+        "emu",
+        "file",
+        "instructions",
+        "match",
+        "metrics",
+        "ptxas",
+        "set",
+        "work",
+        "workloads",
+    ];
+
+    #[test]
+    fn every_option_with_a_path_is_known_to_read_or_to_write() {
+        let command = Arguments::command();
+        assert_eq!(unclassified(&command, &READS), Vec::<String>::new());
+        // A list that classifies everything would prove nothing.
+        assert!(unclassified(&command, &[]).len() >= 8);
     }
 }

@@ -3,20 +3,17 @@
 use super::error::CliError;
 use crate::config::GpuConfig;
 use crate::replay::Replay;
+use crate::store::Store;
 use crate::traces;
 pub(super) use crate::traces::label;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::Path;
+use warplab_host::console;
 use warplab_host::destination::Destination;
 
 /// Prints to stdout; a closed pipe is no error.
 pub(super) fn print(text: &str) -> Result<(), CliError> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(format!("cannot write to stdout: {error}").into())
-        }
-        _ => Ok(()),
-    }
+    console::print(text).map_err(|error| CliError(format!("cannot write to stdout: {error}")))
 }
 
 /// Whether a requested file is stdout, under any name.
@@ -55,10 +52,17 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> CliError {
     CliError(format!("cannot write {}: {error}", path.display()))
 }
 
+/// As [`check_folder`], for a folder with a page: one that is there must be ours.
+pub(super) fn check_page(folder: &Path) -> Result<(), CliError> {
+    check_folder(folder)?;
+    report::check_folder(folder).map_err(|why| CliError(why.to_string()))
+}
+
 /// Writes a file under a temporary name and renames it; `-` means stdout.
 pub(super) fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
     if is_stdout(Some(path)) {
-        return print(text);
+        return console::print_data(text)
+            .map_err(|error| CliError(format!("cannot write to stdout: {error}")));
     }
     write_with(path, |out| out.write_all(text.as_bytes()))
 }
@@ -74,13 +78,18 @@ pub(super) fn write_with(
 /// Opens a trace and prints what of it is used; errors name the file.
 pub(super) fn open_trace(path: &Path) -> Result<trace_format::reader::Trace, CliError> {
     let (trace, notes) = traces::open(path).map_err(CliError)?;
-    notes.iter().for_each(|note| eprintln!("{note}"));
+    notes.iter().for_each(|note| warplab_host::say!("{note}"));
     Ok(trace)
+}
+
+/// Warns of kept results that were damaged.
+pub(super) fn warn_of_damage(store: &Store) {
+    store.damaged().iter().for_each(|what| warplab_host::say!("warning: {what}"));
 }
 
 /// Warns of kernels with more registers per thread than a GPU has.
 pub(super) fn warn_of_registers(path: &Path, replay: &Replay, config: &GpuConfig) {
     for warning in replay.register_warnings(config) {
-        eprintln!("warning: {}: {warning}", path.display());
+        warplab_host::say!("warning: {}: {warning}", path.display());
     }
 }

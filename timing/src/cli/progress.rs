@@ -79,7 +79,7 @@ pub(super) fn on_interrupt(kept: &'static str) {
         let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT]) else { return };
         std::thread::spawn(move || {
             if signals.forever().next().is_some() {
-                eprintln!("\ninterrupted: {kept}");
+                warplab_host::say!("\ninterrupted: {kept}");
                 std::process::exit(128 + SIGINT);
             }
         });

@@ -19,6 +19,7 @@ use report::Column;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use trace_format::reader::Trace;
+use warplab_host::text::cell;
 
 /// Arguments of `timing replay`.
 #[derive(Args, Debug)]
@@ -525,7 +526,8 @@ fn to_csv(outcomes: &[Outcome], variants: &[Variant], per_launch: bool) -> Resul
                     .find(|(other, _)| other == name)
                     .map_or(String::new(), |(_, value)| value.to_string())
             };
-            writer.write_record(start.chain(stats.csv_row()).chain(of_techniques.iter().map(value)))
+            let row = start.chain(stats.csv_row()).chain(of_techniques.iter().map(value));
+            writer.write_record(row.map(|text| cell(&text).into_owned()))
         };
         let mut row = |machine: &str, replay: &Replay| match per_launch {
             false => write(machine, &[], &replay.total),

@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         arguments.tech.iter().chain(&arguments.combine).flat_map(|list| words(list)).collect();
     refuse_parameters(&replayed.set, &named)?;
     let mut lab = Lab::new(&replayed.config, &replayed.set, &techniques, catalogue)?;
-    without_effect(&replayed.set, &lab.config).iter().for_each(|why| eprintln!("note: {why}"));
+    without_effect(&replayed.set, &lab.config).iter().for_each(|why| warplab_host::say!("note: {why}"));
     for list in &arguments.combine {
         lab.combine(&words(list), catalogue)?;
     }
@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     let selection = replayed.selection()?;
     let earlier = arguments.against.as_deref().map(compare::read).transpose()?;
     let threads = replayed.threads();
-    output::check_folder(&arguments.output)?;
+    output::check_page(&arguments.output)?;
     let mut left_out = LeftOut::of(arguments.traces.len());
     let mut workloads = replay_all(arguments, &lab, &selection, threads, &mut left_out)?;
     // If a trace is damaged, it is left out and the studies run again on the others.

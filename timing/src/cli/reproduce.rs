@@ -15,7 +15,7 @@ use crate::techniques::Catalogue;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use warplab_host::names;
+use warplab_host::{input, names};
 
 /// Arguments of `timing reproduce`.
 #[derive(Args, Debug)]
@@ -115,7 +115,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
             Some(folder) => folder.clone(),
             None => format!("reproduce-{stem}").into(),
         };
-        output::check_folder(&folder)?;
+        output::check_page(&folder)?;
         jobs.push(Job { experiment, figures: experiment.figures(&arguments.figures)?, folder });
     }
     let workloads = match &arguments.workloads {
@@ -185,6 +185,7 @@ impl Tools<'_> {
             |at: Progress<'_>| bar.update(at.done as u64, at.of as u64, &remaining(at, started.elapsed()));
         let answers = reproduce::run(&work, &progress);
         drop(bar);
+        self.cache.damaged().iter().for_each(|what| warplab_host::say!("warning: {what}"));
         let results: Vec<_> =
             figures.iter().map(|figure| measured(experiment, figure, &answers, &defaults)).collect();
         let (code, order) = match arguments.code {
@@ -209,7 +210,7 @@ impl Tools<'_> {
         ))?;
         let failures = answers.failures();
         for (recording, why) in &failures {
-            eprintln!("error: {} is left out of a figure: {why}", recording.workload);
+            warplab_host::say!("error: {} is left out of a figure: {why}", recording.workload);
         }
         Ok(failures.len())
     }
@@ -242,7 +243,8 @@ fn text_of(name: &str) -> Result<(String, String), CliError> {
         return Ok((text.to_owned(), format!("{name} (built in)")));
     }
     if name.ends_with(".toml") {
-        let text = std::fs::read_to_string(name).map_err(|why| CliError(format!("{name}: {why}")))?;
+        let text = input::read_text(name.as_ref(), input::TEXT_BYTES)
+            .map_err(|why| CliError(format!("{name}: {why}")))?;
         return Ok((text, name.to_owned()));
     }
     let known: Vec<&str> = PAPERS.iter().map(|(name, _)| *name).collect();

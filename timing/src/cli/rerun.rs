@@ -9,12 +9,13 @@ use clap::Args;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use warplab_host::{options, shell};
 
 /// Arguments of `timing rerun`.
 #[derive(Args, Debug)]
 #[command(after_help = "Example: timing rerun result.json\n\n\
     Runs the command under `produced_by` of a result again, in this folder, and compares every number. Its traces must have \
-    the recorded content. Other files of the command are not written. The exit code is 1 if anything differs.")]
+    the recorded content. Options of the command that write files are left out, and named. The exit code is 1 if anything differs.")]
 pub(super) struct Arguments {
     /// A JSON result of `timing replay`, `study`, `why`, `explore` or `correlate`, or the data.json of a report.
     result: PathBuf,
@@ -26,7 +27,10 @@ pub(super) struct Arguments {
     show: bool,
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CliError> {
+/// Commands whose result can be produced again: without the options that write, they write nothing.
+const AGAIN: [&str; 6] = ["replay", "study", "why", "explore", "correlate", "report"];
+
+pub(super) fn run(arguments: &Arguments, timing: clap::Command) -> Result<ExitCode, CliError> {
     let before = read(&arguments.result)?;
     let shown = arguments.result.display();
     let by = &before[KEY];
@@ -42,6 +46,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CliError> {
     }
     if !arguments.force {
         check(by).map_err(|why| CliError(format!("{shown}: {why}; --force runs it all the same")))?;
+    }
+    let (words, removed) = harmless(&words, timing).map_err(|why| CliError(format!("{shown}: {why}")))?;
+    if !removed.is_empty() {
+        warplab_host::say!("note: options of its command that write are left out: {}", removed.join(", "));
     }
     let after = produce(&words[1..])?;
     let found = compare(&before, &after, 0.0);
@@ -76,15 +84,41 @@ fn check(by: &Value) -> Result<(), String> {
     Ok(())
 }
 
+/// The command of a result without the options that write files or submit jobs, and those options. The result may come from
+/// anyone: only commands that write nothing without these options are accepted.
+fn harmless(words: &[String], timing: clap::Command) -> Result<(Vec<String>, Vec<String>), String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let name = words.get(1).copied().unwrap_or_default();
+    if !AGAIN.contains(&name) {
+        let known = AGAIN.join(", ");
+        return Err(format!("a result of `timing {name}` is not produced again; those of {known} are"));
+    }
+    let (kept, removed) = shell::without_writing(&words);
+    // `report` demands its folder.
+    let folder: &[&str] = if name == "report" { &["-o", "-"] } else { &[] };
+    let parsed = timing.clone().try_get_matches_from([&kept[..2], folder, &kept[2..]].concat());
+    let parsed = parsed.map_err(|why| {
+        let why = why.to_string();
+        format!("its command cannot be read: {}", why.lines().next().unwrap_or_default())
+    })?;
+    let written = options::written_by(&timing, &parsed);
+    match written.iter().find(|(_, _, values)| values.iter().any(|value| value != "-")) {
+        Some((option, ..)) => Err(format!("its command would write what {option} names")),
+        None => Ok((kept.into_iter().map(str::to_owned).collect(), removed)),
+    }
+}
+
 /// Runs a command of this program again; its JSON result.
 fn produce(words: &[String]) -> Result<Value, CliError> {
     let program = std::env::current_exe().map_err(|why| format!("cannot find this program: {why}"))?;
+    let (name, rest) = words.split_first().ok_or("there is no command")?;
     let mut command = Command::new(program);
-    command.args(words).stderr(Stdio::inherit());
-    if words.first().is_some_and(|word| word == "report") {
-        return report_again(command);
+    command.arg(name).stderr(Stdio::inherit());
+    if name == "report" {
+        return report_again(command, rest);
     }
-    let run = command.args(["--json", "-"]).output();
+    // Words after `--` are no options.
+    let run = command.args(["--json", "-"]).args(rest).output();
     let output = run.map_err(|why| format!("cannot run the command again: {why}"))?;
     if !output.status.success() {
         return Err("the command fails now".into());
@@ -93,16 +127,73 @@ fn produce(words: &[String]) -> Result<Value, CliError> {
         .map_err(|why| CliError(format!("its result cannot be read: {why}")))
 }
 
-/// Writes a report again, into a folder of its own; its data.
-fn report_again(mut command: Command) -> Result<Value, CliError> {
-    let folder = std::env::temp_dir().join(format!("warplab-rerun-{}", std::process::id()));
-    let run = command.arg("-o").arg(&folder).stdout(Stdio::null()).status();
+/// Writes a report again, into a new folder; its data.
+fn report_again(mut command: Command, rest: &[String]) -> Result<Value, CliError> {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let name = format!("warplab-rerun-{}-{}", std::process::id(), now.as_nanos());
+    let folder = std::env::temp_dir().join(name);
+    // Not one that somebody else has put there.
+    std::fs::create_dir(&folder).map_err(|why| format!("cannot create {}: {why}", folder.display()))?;
+    let run = command.arg("-o").arg(&folder).args(rest).stdout(Stdio::null()).status();
     let data = match run {
         Ok(status) if status.success() => read(&folder.join("data.json")),
         Ok(_) => Err("the command fails now".into()),
         Err(why) => Err(CliError(format!("cannot run the command again: {why}"))),
     };
-    // What is left there is in nobody's way.
+    // Files that remain there do no harm.
     let _ = std::fs::remove_dir_all(&folder);
     data
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AGAIN, harmless};
+    use crate::cli::Arguments;
+    use clap::CommandFactory;
+    use warplab_host::options::writes;
+
+    /// A command that can be run again, with further words.
+    fn command(name: &str, more: &[&str]) -> Vec<String> {
+        let inputs: &[&str] = match name {
+            "study" => &["all", "t.wtrace"],
+            "correlate" => &["r.json", "profile.csv"],
+            _ => &["t.wtrace"],
+        };
+        [&["timing", name], inputs, more].concat().into_iter().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn no_option_that_writes_is_run_again() {
+        let timing = Arguments::command();
+        let mut tried = 0;
+        for name in AGAIN {
+            let declared = timing.find_subcommand(name).expect("a command");
+            for option in declared.get_arguments().filter(|option| writes(option).is_some()) {
+                let long = format!("--{}", option.get_long().expect("a name"));
+                let mut forms = vec![vec![long.clone(), "x".into()], vec![format!("{long}=x")]];
+                if let Some(short) = option.get_short() {
+                    forms.extend([vec![format!("-{short}"), "x".into()], vec![format!("-{short}x")]]);
+                }
+                for form in forms {
+                    let form: Vec<&str> = form.iter().map(String::as_str).collect();
+                    let (kept, removed) = harmless(&command(name, &form), timing.clone()).expect(&long);
+                    assert_eq!(kept, command(name, &[]), "{form:?}");
+                    assert_eq!(removed, [form.join(" ")]);
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried > 30, "only {tried}");
+    }
+
+    #[test]
+    fn commands_that_write_without_such_an_option_are_refused() {
+        let timing = Arguments::command();
+        for name in timing.get_subcommands().map(clap::Command::get_name).filter(|name| !AGAIN.contains(name))
+        {
+            let told = harmless(&command(name, &[]), timing.clone()).expect_err(name);
+            assert!(told.contains("is not produced again"), "{told}");
+        }
+        assert!(harmless(&command("replay", &["--wrong"]), timing).is_err());
+    }
 }

@@ -7,7 +7,7 @@ use super::shared::{ReplayArguments, words};
 use super::sweep_file::SweepFile;
 use crate::config::load;
 use crate::named::NamedMachine;
-use crate::provenance::{KEY, Provenance};
+use crate::provenance::{KEY, Provenance, trace_hash};
 use crate::reports::unique_labels;
 use crate::store::Store;
 use crate::sweep::slurm::{self, Cluster, Settings, Status};
@@ -123,7 +123,7 @@ fn begin(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Re
     }
     let metrics = metrics_of(arguments.metrics.as_deref().or(file.metrics.as_deref()))?;
     let folder = arguments.output.as_deref().map(std::path::absolute).transpose()?;
-    folder.as_deref().map_or(Ok(()), output::check_folder)?;
+    folder.as_deref().map_or(Ok(()), output::check_page)?;
     let (mut plan, readable) = asked.plan(catalogue)?;
     plan.metrics = metrics.as_ref().map(|metrics| metrics.as_str().to_owned());
     plan.produced_by = provenance(&plan, &asked, command, catalogue)?.to_json();
@@ -143,7 +143,7 @@ fn begin(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Re
         session.plan.write(&folder.join("work.json"))?;
     }
     let all: Vec<usize> = (0..session.plan.runs.len()).collect();
-    let results = if session.slurm.is_some() { session.on_cluster()? } else { session.work(&all, false) };
+    let results = if session.slurm.is_some() { session.on_cluster()? } else { session.work(&all) };
     session.finish(&results)
 }
 
@@ -168,10 +168,10 @@ fn continue_work(arguments: &Arguments, file: &Path, catalogue: &Catalogue) -> R
         return output::print(&session.preview()?);
     }
     if arguments.merge {
-        let results = session.sweep(true).kept();
+        let results = session.sweep().kept();
         return session.finish(&results);
     }
-    let results = if session.slurm.is_some() { session.on_cluster()? } else { session.work(&indices, true) };
+    let results = if session.slurm.is_some() { session.on_cluster()? } else { session.work(&indices) };
     match &arguments.index {
         Some(_) => session.report_some(&results, &indices),
         None => session.finish(&results),
@@ -179,18 +179,17 @@ fn continue_work(arguments: &Arguments, file: &Path, catalogue: &Catalogue) -> R
 }
 
 impl Session<'_> {
-    fn sweep(&self, verify: bool) -> Sweep<'_> {
+    fn sweep(&self) -> Sweep<'_> {
         Sweep {
             plan: &self.plan,
             store: self.store.as_ref(),
             catalogue: self.catalogue,
             threads: self.arguments.replayed.threads(),
-            verify,
             retry: self.arguments.retry_failed,
         }
     }
 
-    fn work(&self, positions: &[usize], verify: bool) -> Results {
+    fn work(&self, positions: &[usize]) -> Results {
         if self.store.is_some() {
             on_interrupt(GOES_ON);
         }
@@ -203,18 +202,18 @@ impl Session<'_> {
             let text = format!("{} of {} runs{kept}{failed}{left}", at.done, at.of);
             bar.update(at.done as u64, at.of as u64, &text);
         };
-        self.sweep(verify).run(positions, &tell)
+        self.sweep().run(positions, &tell)
     }
 
     /// Runs what is open on a Slurm cluster; tables are written as results come.
     fn on_cluster(&self) -> Result<Results, CliError> {
-        let sweep = self.sweep(true);
+        let sweep = self.sweep();
         let cluster = self.cluster()?;
         on_interrupt("jobs in the queue go on, and the same command tracks them again");
         let bar = LateBar::new("sweep");
         let (started, before) = (Instant::now(), sweep.kept().len());
         let tell = |at: &Status| {
-            at.news.iter().for_each(|news| eprintln!("{news}"));
+            at.news.iter().for_each(|news| warplab_host::say!("{news}"));
             let left = time_left(at.done.saturating_sub(before), at.of - at.done, started.elapsed());
             let failed = if at.failed > 0 { format!(", {} failed", at.failed) } else { String::new() };
             let reason = if at.reason.is_empty() { String::new() } else { format!(" ({})", at.reason) };
@@ -253,9 +252,9 @@ impl Session<'_> {
     /// What would run.
     fn preview(&self) -> Result<String, CliError> {
         if self.slurm.is_some() {
-            return Ok(slurm::preview(&self.cluster()?, &self.sweep(false))?);
+            return Ok(slurm::preview(&self.cluster()?, &self.sweep())?);
         }
-        let (plan, kept) = (&self.plan, self.sweep(false).kept());
+        let (plan, kept) = (&self.plan, self.sweep().kept());
         let distinct = plan.distinct();
         let finished = distinct.iter().filter(|at| kept.has(&plan.runs[**at].key)).count();
         let mut text = format!(
@@ -274,6 +273,7 @@ impl Session<'_> {
 
     /// Says how some runs ended.
     fn report_some(&self, results: &Results, indices: &[usize]) -> Result<(), CliError> {
+        self.store.iter().for_each(output::warn_of_damage);
         if let Some(why) = &results.stopped {
             return Err(CliError(format!("{why}; runs without a kept result have to run again")));
         }
@@ -287,7 +287,7 @@ impl Session<'_> {
                     output::print(&format!("run {at}: {trace} at {point}: {cycles} cycles\n"))?;
                 }
                 Err(why) => {
-                    eprintln!("error: run {at}: {trace} at {point}: {why}");
+                    warplab_host::say!("error: run {at}: {trace} at {point}: {why}");
                     failed += 1;
                 }
             }
@@ -297,6 +297,7 @@ impl Session<'_> {
 
     /// Writes tables and page, and says what failed.
     fn finish(&self, results: &Results) -> Result<(), CliError> {
+        self.store.iter().for_each(output::warn_of_damage);
         let (plan, metrics) = (&self.plan, self.metrics.as_ref());
         if !output::is_stdout(self.json.as_deref()) {
             output::print(&sweep::means(plan, results).to_text())?;
@@ -325,7 +326,7 @@ impl Session<'_> {
             )));
         }
         const SHOWN: usize = 10;
-        failed.iter().take(SHOWN).for_each(|why| eprintln!("error: {why}"));
+        failed.iter().take(SHOWN).for_each(|why| warplab_host::say!("error: {why}"));
         match failed.len() {
             0 => Ok(()),
             count => Err(CliError(format!("{count} of {} runs have no result", plan.runs.len()))),
@@ -386,7 +387,14 @@ fn provenance(
         }
     }
     for trace in plan.traces.iter().filter(|trace| trace.error.is_none()) {
-        provenance.add(&Trace::open(&trace.path)?)?;
+        let opened = Trace::open(&trace.path)?;
+        if trace_hash(&opened)? != trace.hash {
+            return Err(CliError(format!(
+                "{} was replaced while the sweep was planned",
+                trace.path.display()
+            )));
+        }
+        provenance.add(&opened)?;
     }
     Ok(provenance)
 }

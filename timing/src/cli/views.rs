@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use trace_format::reader::Trace;
+use warplab_host::text::cell;
 
 /// Interval in cycles of the samples for a timeline when none is requested; it doubles whenever a launch has this many.
 const FIRST_INTERVAL: u64 = 32;
@@ -144,7 +145,7 @@ impl ViewArguments {
         if let Some((sm, cycle)) =
             full.filter_map(|one| Some((one.sm, one.full_at?))).min_by_key(|full| full.1)
         {
-            eprintln!(
+            warplab_host::say!(
                 "note: more events than a viewer can show; SM {sm} is shown only up to cycle {cycle}, others up to \
                  about there. Choose with --window, --sms or --launches"
             );
@@ -177,7 +178,7 @@ impl ViewArguments {
             _ => "no SM".into(),
         };
         let window = self.window.as_deref().map_or(String::new(), |text| format!(", cycles {text}"));
-        eprintln!("{}: {sms}{window}: {what}", path.display());
+        warplab_host::say!("{}: {sms}{window}: {what}", path.display());
     }
 
     /// Adds the samples of each trace to the JSON of a replay.
@@ -210,7 +211,8 @@ fn csv(replay: &Replay, columns: &[Column]) -> Result<String, CliError> {
                 Value::Number(number) if number.is_f64() => format!("{:.6}", number.as_f64().unwrap_or(0.0)),
                 value => value.to_string(),
             });
-            writer.write_record(start.into_iter().chain(values))?;
+            let row = start.into_iter().chain(values);
+            writer.write_record(row.map(|text| cell(&text).into_owned()))?;
         }
     }
     Ok(String::from_utf8(writer.into_inner()?)?)

@@ -12,6 +12,9 @@ use crate::sched;
 use trace_format::isa::{LatencyClass, Unit};
 use warplab_host::names;
 
+/// Maximum size of all L1s and similar caches of the SMs together, and of all slices of L2: twenty times what GPUs have.
+const MAX_CACHE_BYTES: u64 = 1 << 30;
+
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Broken {
@@ -147,7 +150,24 @@ fn caches(config: &GpuConfig) -> Result<(), Broken> {
         sectors(key, sector, line)?;
         hash(key, sets, set_hash)?;
     }
-    Ok(())
+    all_caches(config)
+}
+
+/// Tags of every cache of the GPU are allocated at the beginning of a replay.
+fn all_caches(config: &GpuConfig) -> Result<(), Broken> {
+    let GpuConfig { gpu, scheduler, front_end, constant_cache, texture_cache, l1, l15, l2, dram, .. } =
+        config;
+    let l1_bytes = l1.size_bytes.max(l1.unified_bytes);
+    let shared = [l1_bytes, texture_cache.size_bytes, constant_cache.size_bytes, front_end.icache.size_bytes];
+    let of_sm = shared.into_iter().chain([l15.size_bytes]).map(u64::from).sum::<u64>()
+        + u64::from(front_end.l0.size_bytes) * u64::from(scheduler.count);
+    let sms = of_sm.saturating_mul(gpu.sms.into());
+    let rule = format!("the caches of {} SMs have {sms} bytes, more than {MAX_CACHE_BYTES}", gpu.sms);
+    require(sms <= MAX_CACHE_BYTES, "gpu.sms", gpu.sms, &rule)?;
+    let slices = u64::from(l2.slices_per_channel) * u64::from(dram.channels);
+    let all = slices.saturating_mul(l2.size_bytes.into());
+    let rule = format!("{slices} slices have {all} bytes, more than {MAX_CACHE_BYTES}");
+    require(all <= MAX_CACHE_BYTES, "l2.size_bytes", l2.size_bytes, &rule)
 }
 
 fn geometry(key: &str, [size, sets, ways, line]: [u32; 4]) -> Result<(), Broken> {

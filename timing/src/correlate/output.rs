@@ -8,6 +8,7 @@ use super::statistics::{Statistics, error};
 use super::tables::heading;
 use serde_json::{Map, Value, json};
 use warplab_host::symbols::signature;
+use warplab_host::text::cell;
 
 impl Correlation {
     /// Text for a terminal with at most `most` kernels, the farthest from the reference, and at most `worst` explained.
@@ -174,7 +175,9 @@ impl Correlation {
                     row.extend([number(reference), number(relation)]);
                 }
             }
-            writer.write_record(&row).map_err(|why| broken(why.to_string()))?;
+            writer
+                .write_record(row.iter().map(|text| cell(text).into_owned()))
+                .map_err(|why| broken(why.to_string()))?;
         }
         let bytes = writer.into_inner().map_err(|why| broken(why.to_string()))?;
         String::from_utf8(bytes).map_err(|why| broken(why.to_string()))

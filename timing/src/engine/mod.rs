@@ -64,13 +64,13 @@ impl Gpu {
         let map = PartitionMap::new(config);
         let end = address.saturating_add(bytes);
         // Only the last lines that all slices together can hold matter.
-        let l2 = u64::from(config.l2.size_bytes * config.l2.slices_per_channel * config.dram.channels);
-        let mut line = address.max(end.saturating_sub(2 * l2)) & !(LINE_BYTES - 1);
-        while line < end {
+        let l2 = [config.l2.size_bytes, config.l2.slices_per_channel, config.dram.channels];
+        let l2 = l2.into_iter().fold(2u64, |product, factor| product.saturating_mul(factor.into()));
+        let first = address.max(end.saturating_sub(l2)) & !(LINE_BYTES - 1);
+        for line in (first..end).step_by(LINE_BYTES as usize) {
             let home = map.home(line);
             self.partitions[home.channel as usize]
                 .preload(home.slice as usize, home.slice_address / LINE_BYTES);
-            line += LINE_BYTES;
         }
     }
 

@@ -165,14 +165,13 @@ fn row(access: &MemAccess<'_>, mask: u32) -> Option<std::ops::Range<u64>> {
 }
 
 fn lines_of_row(bytes: std::ops::Range<u64>, out: &mut LineAccesses) {
-    let mut line = bytes.start & !(LINE_BYTES - 1);
-    while line < bytes.end {
-        let (from, to) = (bytes.start.max(line) - line, bytes.end.min(line + LINE_BYTES) - line);
+    let first = bytes.start & !(LINE_BYTES - 1);
+    for line in (first..bytes.end).step_by(LINE_BYTES as usize) {
+        let (from, to) = (bytes.start.max(line) - line, (bytes.end - line).min(LINE_BYTES));
         let below = |end: u64| ((1u64 << end) - 1) as u32;
         let touched = below(to.div_ceil(32)) & !below(from / 32);
         let words = below(to / 4) & !below(from.div_ceil(4));
         out.push(LineAccess { line, sectors: touched as u8, words });
-        line += LINE_BYTES;
     }
 }
 
@@ -193,7 +192,7 @@ fn segments(access: &MemAccess<'_>, mask: u32, out: &mut LineAccesses) {
             let address = access.addresses[lane];
             if address & !(largest - 1) == base {
                 low = low.min(address);
-                high = high.max(address + u64::from(access.bytes.max(1)) - 1);
+                high = high.max(address.saturating_add(u64::from(access.bytes.max(1)) - 1));
                 served |= 1 << lane;
             }
         }
@@ -254,7 +253,28 @@ mod tests {
     }
 
     fn strided(base: u64, stride: u64) -> [u64; 32] {
-        std::array::from_fn(|lane| base + lane as u64 * stride)
+        std::array::from_fn(|lane| base.wrapping_add((lane as u64).wrapping_mul(stride)))
+    }
+
+    proptest! {
+        /// Recordings of other tools may hold any address; lines at the end of the address space are lines as others.
+        #[test]
+        fn the_last_addresses_are_lines_as_others(below in 1u64..1025, stride in 0u64..129, mask: u32, width in 0u32..5) {
+            let bytes = 1u8 << width;
+            let far = strided(below.wrapping_neg(), stride);
+            // The same access one line earlier than the last 4 KiB, where nothing can overflow.
+            let near = far.map(|address| address.wrapping_sub(1 << 20));
+            for how in [Coalescing::Sectors, Coalescing::Segments] {
+                for uses_words in [false, true] {
+                    let of = |addresses: &[u64; 32]| {
+                        let lines = coalesce(&access(addresses, bytes, mask), how, uses_words);
+                        lines.as_slice().iter().map(|one| (one.line, one.sectors, one.words)).collect::<Vec<_>>()
+                    };
+                    let shifted: Vec<_> = of(&near).into_iter().map(|(line, sectors, words)| (line.wrapping_add(1 << 20), sectors, words)).collect();
+                    prop_assert_eq!(of(&far), shifted);
+                }
+            }
+        }
     }
 
     #[test]

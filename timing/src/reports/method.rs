@@ -3,7 +3,7 @@
 use super::contents::Contents;
 use super::measure::Lab;
 use crate::config::flatten;
-use crate::provenance::file_hash;
+use crate::provenance::trace_hash;
 use report::{Code, Column, Language, Section, Table};
 
 pub(super) fn section(contents: &Contents<'_>) -> Section {
@@ -40,7 +40,7 @@ fn traces(contents: &Contents<'_>) -> Table {
             trace.header().recorder(),
             trace.header().origin(),
             trace.file_bytes(),
-            file_hash(trace.path()).ok(),
+            trace_hash(trace).ok(),
         ]);
     }
     table

@@ -45,6 +45,12 @@ impl Cache {
         self.store.place("traces", key, "wtrace")
     }
 
+    /// Messages about kept answers that are damaged.
+    #[must_use]
+    pub fn damaged(&self) -> Vec<String> {
+        self.store.damaged()
+    }
+
     /// A kept answer. One that cannot be read counts as absent.
     pub(super) fn answer(&self, key: &str) -> Option<Answer> {
         self.store.get("answers", key)

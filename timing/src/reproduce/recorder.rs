@@ -6,6 +6,7 @@ use super::workloads::{Recording, Workloads};
 use crate::store::Key;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use warplab_host::input;
 
 /// Name of the command.
 const EMU: &str = if cfg!(windows) { "emu.exe" } else { "emu" };
@@ -29,7 +30,8 @@ impl Recorder {
         let program = program::find(named, beside, EMU).ok_or(
             "recording needs `emu`, which is neither beside this program nor on the search path; name it with --emu",
         )?;
-        let content = std::fs::read(&program).map_err(|why| format!("{}: {why}", program.display()))?;
+        let content = input::read(&program, input::IMAGE_BYTES)
+            .map_err(|why| format!("{}: {why}", program.display()))?;
         Ok(Recorder { content: Key::default().with(&content).text(), program, assembler: None })
     }
 

@@ -3,6 +3,7 @@
 use crate::store::Key;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use warplab_host::input;
 
 /// Depth of folders in which manifests are looked for: SUITE/NAME/NAME.toml.
 const DEPTH: usize = 3;
@@ -115,7 +116,9 @@ impl Workload {
         files.sort();
         files.iter().try_fold(key.with(self.name.as_bytes()), |key, path| {
             let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-            Ok(key.with(name).with(&std::fs::read(path).map_err(|why| format!("{}: {why}", path.display()))?))
+            Ok(key.with(name).with(
+                &input::read(path, input::IMAGE_BYTES).map_err(|why| format!("{}: {why}", path.display()))?,
+            ))
         })
     }
 }
@@ -138,6 +141,6 @@ fn collect(folder: &Path, depth: usize, found: &mut BTreeMap<String, Workload>) 
 
 /// The PTX that a manifest names.
 fn ptx_of(manifest: &Path) -> Option<PathBuf> {
-    let table: toml::Table = toml::from_str(&std::fs::read_to_string(manifest).ok()?).ok()?;
+    let table: toml::Table = toml::from_str(&input::read_text(manifest, input::TEXT_BYTES).ok()?).ok()?;
     Some(manifest.with_file_name(table.get("ptx")?.as_str()?))
 }

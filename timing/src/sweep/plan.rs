@@ -1,7 +1,7 @@
 //! The plan of a sweep: its recordings, points and runs, as data that any program with the file can work through.
 
 use super::space::{Point, Space};
-use crate::provenance::{VERSION, file_hash};
+use crate::provenance::{VERSION, trace_hash};
 use crate::replay::Selection;
 use crate::store::{Key, this_program};
 use crate::techniques::Catalogue;
@@ -113,7 +113,7 @@ impl Plan {
         for (label, path, trace) in traces {
             let chosen = trace.and_then(|trace| Ok((trace, selection.of(trace)?)));
             let read = chosen.and_then(|(trace, chosen)| {
-                let hash = file_hash(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+                let hash = trace_hash(trace)?;
                 let instructions =
                     chosen.iter().map(|launch| trace.launches()[*launch].warp_instructions()).sum();
                 Ok((hash, instructions, chosen))
@@ -175,7 +175,7 @@ impl Plan {
     /// The file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), String> {
         let text = serde_json::to_string(self).map_err(|why| why.to_string())? + "\n";
-        let write = Destination::of(path).write(|out| out.write_all(text.as_bytes()));
+        let write = Destination::within(path).write(|out| out.write_all(text.as_bytes()));
         write.map_err(|why| format!("cannot write {}: {why}", path.display()))
     }
 

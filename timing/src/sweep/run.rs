@@ -4,7 +4,7 @@ use super::plan::{Plan, PlannedRun};
 use crate::named::Ready;
 use crate::numbers::{Numbers, of_stats};
 use crate::pool;
-use crate::provenance::file_hash;
+use crate::provenance::trace_hash;
 use crate::replay::{Replay, ReplayError, ReplayOptions, replay};
 use crate::store::{Claimed, Store};
 use crate::techniques::Catalogue;
@@ -124,8 +124,6 @@ pub struct Sweep<'a> {
     pub catalogue: &'a Catalogue,
     /// Threads; no result depends on them.
     pub threads: usize,
-    /// Whether the recordings' content is compared with the plan's: for plans that were made earlier.
-    pub verify: bool,
     /// Whether runs that failed before are tried again.
     pub retry: bool,
 }
@@ -300,15 +298,13 @@ impl Work<'_> {
     fn open(&self, trace: usize) -> Result<Trace, String> {
         let planned = &self.sweep.plan.traces[trace];
         let shown = planned.path.display();
-        if self.sweep.verify {
-            let hash = file_hash(&planned.path).map_err(|why| format!("{shown}: {why}"))?;
-            if hash != planned.hash {
-                return Err(format!(
-                    "{shown} has another content than when the sweep was planned; run `timing sweep` again"
-                ));
-            }
+        let trace = Trace::open(&planned.path).map_err(|why| why.to_string())?;
+        if trace_hash(&trace)? != planned.hash {
+            return Err(format!(
+                "{shown} has another content than when the sweep was planned; run `timing sweep` again"
+            ));
         }
-        Trace::open(&planned.path).map_err(|why| why.to_string())
+        Ok(trace)
     }
 }
 

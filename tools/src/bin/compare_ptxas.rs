@@ -14,6 +14,7 @@ use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};
 use emulator::lower::{LowerOptions, ModuleLayout, hidden_registers, lower_kernel};
 use tools::nvidia::tool;
+use warplab_host::{console, options};
 
 /// Compares Warplab's lowering with ptxas: registers, instructions, spills. Registers are those that an SM allocates:
 /// those that instructions name, and two more since sm_70.
@@ -48,12 +49,23 @@ struct Theirs {
     sass: BTreeMap<String, Vec<String>>,
 }
 
+/// Prints a line to standard output; the function returns the error if that cannot be written.
+macro_rules! line {
+    ($($text:tt)*) => {
+        console::print(&format!("{}\n", format_args!($($text)*)))
+            .map_err(|why| format!("cannot write to stdout: {why}"))?
+    };
+}
+
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match options::parse(std::env::args_os()) {
+        Ok(args) => args,
+        Err(error) => error.exit(),
+    };
     match run(&args) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {error}");
+            warplab_host::say!("error: {error}");
             ExitCode::FAILURE
         }
     }
@@ -63,7 +75,7 @@ fn run(args: &Args) -> Result<ExitCode, String> {
     let files = if args.files.is_empty() { workloads()? } else { args.files.clone() };
     let ptxas = tool("ptxas").zip(tool("cuobjdump"));
     if ptxas.is_none() {
-        eprintln!(
+        warplab_host::say!(
             "note: ptxas and cuobjdump were not found in $CUDA_HOME/bin or $PATH; only our columns are shown"
         );
     }
@@ -77,9 +89,9 @@ fn run(args: &Args) -> Result<ExitCode, String> {
         failed |= !ours(args, file, theirs.as_ref(), &mut rows)?;
     }
     if args.csv {
-        print_csv(&rows);
+        print_csv(&rows)?;
     } else if !args.disasm {
-        print_table(&rows);
+        print_table(&rows)?;
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -110,22 +122,24 @@ fn ours(
         let lowered = match lower_kernel(&module, &layout, id, &options) {
             Ok(lowered) => lowered,
             Err(errors) => {
-                eprintln!("{errors}");
+                warplab_host::say!("{errors}");
                 complete = false;
                 continue;
             }
         };
         let kernel = &lowered.kernel;
         if args.disasm {
-            println!("{}: {} registers named", kernel.name, kernel.regs_per_thread);
+            line!("{}: {} registers named", kernel.name, kernel.regs_per_thread);
             for (i, inst) in kernel.insts.iter().enumerate() {
                 let pc = trace_format::isa::Pc(i as u32);
                 let reconv = inst.reconv.map(|r| format!("  // {r}")).unwrap_or_default();
-                println!("  {pc}  {inst}{reconv}");
+                line!("  {pc}  {inst}{reconv}");
             }
             if let Some(sass) = theirs.and_then(|t| t.sass.get(&kernel.name)) {
-                println!("ptxas:");
-                sass.iter().for_each(|line| println!("  {line}"));
+                line!("ptxas:");
+                for text in sass {
+                    line!("  {text}");
+                }
             }
         }
         let size = Size {
@@ -141,8 +155,8 @@ fn ours(
 }
 
 /// Columns without ptxas are empty.
-fn print_csv(rows: &[Comparison]) {
-    println!(
+fn print_csv(rows: &[Comparison]) -> Result<(), String> {
+    line!(
         "file,kernel,registers,ptxas_registers,instructions,ptxas_instructions,spill_bytes,ptxas_spill_bytes"
     );
     for (file, kernel, ours, theirs) in rows {
@@ -150,14 +164,17 @@ fn print_csv(rows: &[Comparison]) {
             |value: fn(&Size) -> usize| theirs.as_ref().map(|t| value(t).to_string()).unwrap_or_default();
         let (registers, instructions) = (of(|t| t.registers as usize), of(|t| t.instructions));
         let spills = of(|t| t.spill_bytes as usize);
-        println!(
+        line!(
             "{file},{kernel},{},{registers},{},{instructions},{},{spills}",
-            ours.registers, ours.instructions, ours.spill_bytes
+            ours.registers,
+            ours.instructions,
+            ours.spill_bytes
         );
     }
+    Ok(())
 }
 
-fn print_table(rows: &[Comparison]) {
+fn print_table(rows: &[Comparison]) -> Result<(), String> {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_BORDERS_ONLY_CONDENSED);
     table.set_header([
@@ -188,18 +205,19 @@ fn print_table(rows: &[Comparison]) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let hidden = hidden_registers(SM);
-    println!(
+    line!(
         "registers per thread that an SM allocates: those that instructions name, and {hidden} more (sm_{SM})"
     );
-    println!("{table}");
+    line!("{table}");
     if n > 0 {
         let mean = |sum: f64| (sum / f64::from(n)).exp();
-        println!(
+        line!(
             "geometric mean of ours/ptxas over {n} kernels: registers {:.3}, instructions {:.3}",
             mean(regs),
             mean(insts)
         );
     }
+    Ok(())
 }
 
 /// PTX files of the bundled workloads, in order.
@@ -306,4 +324,16 @@ fn is_padding(line: &str) -> bool {
     let Some((address, text)) = line.split_once("  ") else { return false };
     let target = u64::from_str_radix(address, 16).map(|a| format!("BRA {a:#x}"));
     text == "NOP" || target.is_ok_and(|t| text.starts_with(&t))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Args;
+    use clap::CommandFactory;
+    use warplab_host::options::unclassified;
+
+    #[test]
+    fn every_option_with_a_path_is_known_to_read_or_to_write() {
+        assert_eq!(unclassified(&Args::command(), &[]), Vec::<String>::new());
+    }
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use tools::nvidia::tool;
 use tools::streams::{Code, Estimate, LoopId, Profile, estimate, executions, native};
 use trace_format::reader::Trace;
-use warplab_host::input;
+use warplab_host::{console, input, options};
 
 /// Compares the instruction streams of our code and ptxas's, loop by loop.
 ///
@@ -37,11 +37,23 @@ struct Args {
     csv: bool,
 }
 
+/// Prints a line to standard output; the function returns the error if that cannot be written.
+macro_rules! line {
+    ($($text:tt)*) => {
+        console::print(&format!("{}\n", format_args!($($text)*)))
+            .map_err(|why| format!("cannot write to stdout: {why}"))?
+    };
+}
+
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
+    let args = match options::parse(std::env::args_os()) {
+        Ok(args) => args,
+        Err(error) => error.exit(),
+    };
+    match run(&args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            warplab_host::say!("error: {error}");
             ExitCode::FAILURE
         }
     }
@@ -109,15 +121,15 @@ fn run(args: &Args) -> Result<(), String> {
         }
     }
     for (name, launches) in absent {
-        eprintln!(
+        warplab_host::say!(
             "note: {} has no kernel {name}, which the trace launches {launches} times",
             args.ptx.display()
         );
     }
     if args.csv {
-        print_csv(args, &kernels);
+        print_csv(args, &kernels)?;
     } else {
-        print_tables(&kernels);
+        print_tables(&kernels)?;
     }
     Ok(())
 }
@@ -139,29 +151,31 @@ fn check_same_run(args: &Args, ours: &Trace, lines: &Trace) -> Result<(), String
     }
 }
 
-fn print_csv(args: &Args, kernels: &[Kernel]) {
-    println!("program,kernel,launch,warp_instructions");
+fn print_csv(args: &Args, kernels: &[Kernel]) -> Result<(), String> {
+    line!("program,kernel,launch,warp_instructions");
     let program = args.ours.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     for kernel in kernels {
         for (launch, streams) in kernel.launches.iter().enumerate() {
-            println!("{program},{},{launch},{:.0}", kernel.name, streams.theirs.total());
+            line!("{program},{},{launch},{:.0}", kernel.name, streams.theirs.total());
         }
     }
+    Ok(())
 }
 
-fn print_tables(kernels: &[Kernel]) {
+fn print_tables(kernels: &[Kernel]) -> Result<(), String> {
     for kernel in kernels {
-        println!("{}", kernel.name);
-        println!("{}", table(kernel));
+        line!("{}", kernel.name);
+        line!("{}", table(kernel));
         let sum = |of: fn(&Streams) -> f64| kernel.launches.iter().map(of).sum::<f64>();
         let (counted, method) = (sum(|s| s.ours.total()), sum(|s| s.ours_estimated));
-        println!("the estimate of our own code is {:+.1} % off its count", 100.0 * (method / counted - 1.0));
+        line!("the estimate of our own code is {:+.1} % off its count", 100.0 * (method / counted - 1.0));
         let called = sum(|s| s.ours.called);
         if called > 0.0 {
-            println!("left out: {called:.0} warp instructions of our slow paths and called functions");
+            line!("left out: {called:.0} warp instructions of our slow paths and called functions");
         }
-        println!();
+        line!("");
     }
+    Ok(())
 }
 
 fn table(kernel: &Kernel) -> Table {
@@ -228,4 +242,16 @@ fn table(kernel: &Kernel) -> Table {
     table.add_row(plain("all", sum(&|s| s.ours.total()), sum(&|s| s.theirs.total())));
     table.column_iter_mut().skip(1).for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Args;
+    use clap::CommandFactory;
+    use warplab_host::options::unclassified;
+
+    #[test]
+    fn every_option_with_a_path_is_known_to_read_or_to_write() {
+        assert_eq!(unclassified(&Args::command(), &[]), Vec::<String>::new());
+    }
 }

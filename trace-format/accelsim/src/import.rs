@@ -8,9 +8,7 @@ use crate::list::{self, Command};
 use crate::program::{Built, Fits, Program, TakenFor};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use trace_format::container::{
-    Contents, Header as TraceHeader, LaunchRecord, Sample, TransferKind, TransferRecord,
-};
+use trace_format::container::{Contents, Header as TraceHeader, LaunchRecord, Sample};
 use trace_format::isa::space::{LOCAL_WINDOW_HI, NO_ADDRESS, SHARED_WINDOW_HI, Space};
 use trace_format::semantics::Banks;
 use trace_format::writer::{BlockRecorder, LaunchWriter, TraceWriter, WriterOptions};
@@ -76,7 +74,7 @@ pub fn import(list: &Path, to: &Path, options: &ImportOptions<'_>) -> Result<Imp
     let mut done = Imported { ignored_commands: list.ignored, ..Imported::default() };
     let files = list.commands.iter().filter_map(|command| match command {
         Command::Kernel(path) => Some(std::fs::metadata(path).map_or(0, |found| found.len())),
-        Command::Copy { .. } => None,
+        Command::Copy(_) => None,
     });
     let mut read = Progress { files: 0, of: 2 * files.sum::<u64>(), lines: 0, tell: options.progress };
     let mut programs: HashMap<Name, (Program, String)> = HashMap::new();
@@ -96,12 +94,7 @@ pub fn import(list: &Path, to: &Path, options: &ImportOptions<'_>) -> Result<Imp
     let mut scans = scans.into_iter();
     for command in &list.commands {
         match command {
-            Command::Copy { to, bytes } => {
-                let (kind, after_launches) = (TransferKind::HostToDevice, done.launches);
-                let copy =
-                    TransferRecord { kind, bytes: *bytes, to: *to, from: 0, stream: 0, after_launches };
-                writer.transfers(&[copy])?;
-            }
+            Command::Copy(copy) => writer.transfers(&[list::transfer(*copy, done.launches)])?,
             Command::Kernel(path) => {
                 let Some(scan) = scans.next() else { break };
                 let (program, built) = (&programs[&scan.name].0, &built[&scan.name]);

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use warplab_host::input;
 
 /// Longest line; 32 addresses take less than a kibibyte.
 const MAX_LINE_BYTES: u64 = 64 << 10;
@@ -15,6 +16,15 @@ const MAX_LINE_BYTES: u64 = 64 << 10;
 const XZ_MEMORY_BYTES: u64 = 256 << 20;
 /// First bytes of an xz file.
 const XZ_MAGIC: &[u8] = b"\xFD7zXZ\0";
+
+/// Opens a regular file: a pipe may have no writer, and files are read twice.
+fn open(path: &Path) -> io::Result<File> {
+    if path.metadata()?.is_file() {
+        input::open(path)
+    } else {
+        Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file"))
+    }
+}
 
 /// A file that counts the bytes that have been read.
 struct Counted {
@@ -45,7 +55,7 @@ impl Lines {
     pub(crate) fn open(path: &Path) -> Result<Lines, AccelsimError> {
         let failed = |error: io::Error| AccelsimError::file(path, format!("cannot be read: {error}"));
         let bytes = Rc::new(Cell::new(0));
-        let file = Counted { file: File::open(path).map_err(failed)?, bytes: Rc::clone(&bytes) };
+        let file = Counted { file: open(path).map_err(failed)?, bytes: Rc::clone(&bytes) };
         let mut reader = BufReader::with_capacity(256 << 10, file);
         let compressed = reader.fill_buf().map_err(failed)?.starts_with(XZ_MAGIC);
         let reader: Box<dyn BufRead> = if compressed {

@@ -3,6 +3,7 @@
 use crate::error::AccelsimError;
 use crate::lines::Lines;
 use std::path::{Path, PathBuf};
+use trace_format::container::{TransferKind, TransferRecord};
 
 /// Most commands of a list.
 const MAX_COMMANDS: usize = 1 << 20;
@@ -10,10 +11,23 @@ const MAX_COMMANDS: usize = 1 << 20;
 /// A line of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// A copy from the host to the GPU: address and bytes.
-    Copy { to: u64, bytes: u64 },
+    /// A copy from the host to the GPU.
+    Copy(Copy),
     /// A kernel, by its file.
     Kernel(PathBuf),
+}
+
+/// A copy from the host to the GPU.
+#[derive(Clone, std::marker::Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Copy {
+    to: u64,
+    bytes: u64,
+}
+
+/// The record of a copy after so many launches.
+pub(crate) fn transfer(copy: Copy, after_launches: u64) -> TransferRecord {
+    let Copy { to, bytes } = copy;
+    TransferRecord { kind: TransferKind::HostToDevice, bytes, to, from: 0, stream: 0, after_launches }
 }
 
 /// A list, read.
@@ -38,7 +52,8 @@ pub(crate) fn read(path: &Path) -> Result<List, AccelsimError> {
             let copy = copy(&text).ok_or_else(|| {
                 lines.error(format!("`{}`: expected MemcpyHtoD,0xADDRESS,BYTES", lines.shown()))
             })?;
-            list.commands.push(copy);
+            transfer(copy, 0).check().map_err(|why| lines.error(why))?;
+            list.commands.push(Command::Copy(copy));
         } else if !text.is_empty() {
             list.ignored += 1;
         }
@@ -54,11 +69,11 @@ pub(crate) fn read(path: &Path) -> Result<List, AccelsimError> {
     Ok(list)
 }
 
-fn copy(text: &str) -> Option<Command> {
+fn copy(text: &str) -> Option<Copy> {
     let mut parts = text.split(',').map(str::trim);
     let (_, to, bytes) = (parts.next()?, parts.next()?, parts.next()?);
     let to = u64::from_str_radix(to.trim_start_matches("0x"), 16).ok()?;
-    let copy = Command::Copy { to, bytes: bytes.parse().ok()? };
+    let copy = Copy { to, bytes: bytes.parse().ok()? };
     parts.next().is_none().then_some(copy)
 }
 

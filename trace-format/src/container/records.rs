@@ -15,6 +15,9 @@ pub(crate) const MAX_THREADS_PER_BLOCK: u64 = 1024;
 /// Maximum number of blocks in a grid, far above what can be recorded.
 pub(crate) const MAX_BLOCKS: u64 = 1 << 40;
 
+/// Maximum size of a copy or fill: the address space of a GPU has 49 bits, and half of it is far more than its memory.
+const MAX_TRANSFER_BYTES: u64 = 1 << 48;
+
 /// Header of a trace: its origin and contents.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Header {
@@ -205,6 +208,28 @@ pub struct TransferRecord {
     pub stream: u64,
     /// Number of earlier launches of the run, including those that were not recorded.
     pub after_launches: u64,
+}
+
+impl TransferRecord {
+    /// Checks that the bytes fit into an address space.
+    ///
+    /// # Errors
+    /// There are more bytes than any GPU addresses, or they go past the last address.
+    pub fn check(&self) -> Result<(), String> {
+        if self.bytes > MAX_TRANSFER_BYTES {
+            let most = MAX_TRANSFER_BYTES >> 40;
+            return Err(format!("a copy or fill of {} bytes is larger than {most} TiB", self.bytes));
+        }
+        // Of a fill, `from` is a value.
+        let from = if self.kind == TransferKind::Fill { 0 } else { self.from };
+        match [self.to, from].into_iter().find(|first| first.checked_add(self.bytes).is_none()) {
+            Some(first) => Err(format!(
+                "a copy or fill of {} bytes at {first:#x} goes past the last address",
+                self.bytes
+            )),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A synchronisation between launches: a stream, or the program itself, waited for all earlier work.

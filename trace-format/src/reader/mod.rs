@@ -22,6 +22,7 @@ use crate::isa::MachineKernel;
 use crate::semantics::Code;
 use file::TraceFile;
 use source::Source;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -52,6 +53,14 @@ impl Trace {
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.file.source.bytes()
+    }
+
+    /// XXH3 of the file's bytes, those that are replayed: the open file is read, whatever is at its path by now.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has been written since it was opened.
+    pub fn hash(&self) -> io::Result<u64> {
+        self.file.source.hash()
     }
 
     /// Header of the trace.

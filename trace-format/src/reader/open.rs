@@ -12,9 +12,11 @@ use crate::container::records::{self, FrameEntry, Index, Preferences};
 use crate::container::sanity::check_kernel;
 use crate::container::{CutRecord, Header, LaunchRecord, TraceError, TransferRecord, WaitRecord};
 use crate::isa::{MachineKernel, table_hash};
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use warplab_host::text::one_line;
 
 impl TraceFile {
     pub(super) fn open(path: &Path) -> Result<TraceFile, TraceError> {
@@ -55,7 +57,8 @@ impl TraceFile {
             let bytes = (RECORD_HEAD_BYTES + payload.len()) as u64;
             match tag {
                 format::META => {
-                    let meta = records::decode::<Header>(&payload).map_err(|e| damaged("header", e))?;
+                    let mut meta = records::decode::<Header>(&payload).map_err(|e| damaged("header", e))?;
+                    in_line(&mut meta.tool);
                     self.check_table(&meta, offset)?;
                     header = Some(meta);
                 }
@@ -63,8 +66,9 @@ impl TraceFile {
                     let Some(Header { contents, .. }) = header else {
                         return Err(damaged("kernel", "it comes before the header".into()));
                     };
-                    let kernel: MachineKernel =
+                    let mut kernel: MachineKernel =
                         records::decode(&payload).map_err(|e| damaged("kernel", e))?;
+                    texts_in_line(&mut kernel);
                     check_kernel(&kernel).map_err(|e| damaged("kernel", e))?;
                     let layout = Arc::new(contents.layout(&kernel));
                     self.kernels.push(KernelEntry {
@@ -87,7 +91,9 @@ impl TraceFile {
                     attached.map_err(|e| self.damaged("control bits", offset, e))?;
                 }
                 format::LAUNCH => {
-                    let launch: LaunchRecord = records::decode(&payload).map_err(|e| damaged("launch", e))?;
+                    let mut launch: LaunchRecord =
+                        records::decode(&payload).map_err(|e| damaged("launch", e))?;
+                    launch.buffers.iter_mut().for_each(|buffer| in_line(&mut buffer.name));
                     launch.check().map_err(|e| damaged("launch", e))?;
                     if launch.kernel as usize >= self.kernels.len() {
                         return Err(damaged("launch", format!("it names unknown kernel {}", launch.kernel)));
@@ -114,10 +120,13 @@ impl TraceFile {
                 format::TRANSFERS => {
                     let transfers: Vec<TransferRecord> =
                         records::decode(&payload).map_err(|e| damaged("transfers", e))?;
+                    let sound = transfers.iter().try_for_each(TransferRecord::check);
+                    sound.map_err(|e| damaged("transfers", e))?;
                     self.transfers.extend(transfers);
                 }
                 format::CUT => {
-                    let cut: CutRecord = records::decode(&payload).map_err(|e| damaged("cut", e))?;
+                    let mut cut: CutRecord = records::decode(&payload).map_err(|e| damaged("cut", e))?;
+                    in_line(&mut cut.why);
                     let number = cut.launch as usize;
                     if number + 1 != self.launches.len() {
                         return Err(damaged(
@@ -249,4 +258,23 @@ fn walk(file: &Source, why: &str) -> io::Result<(Index, Option<String>)> {
     let text =
         format!("{why}: it was cut off or damaged; readable up to byte {offset} of {bytes}, {frames} frames");
     Ok((index, Some(text)))
+}
+
+/// Escapes line ends and other control characters: texts of a trace are printed, and become lines of other files.
+fn in_line(text: &mut String) {
+    if let Cow::Owned(escaped) = one_line(text) {
+        *text = escaped;
+    }
+}
+
+fn texts_in_line(kernel: &mut MachineKernel) {
+    in_line(&mut kernel.name);
+    kernel.functions.iter_mut().for_each(|(_, name)| in_line(name));
+    kernel.traps.iter_mut().for_each(|(_, what)| in_line(what));
+    for file in &mut kernel.files {
+        in_line(&mut file.name);
+        // Source lines may have tabs.
+        let lines = file.lines.iter_mut().map(|(_, line)| line);
+        lines.filter(|line| line.chars().any(|c| c != '\t' && c.is_control())).for_each(in_line);
+    }
 }

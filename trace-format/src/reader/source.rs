@@ -12,10 +12,17 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::sync::OnceLock;
+use std::time::SystemTime;
 use warplab_host::destination::Destination;
+use warplab_host::input;
+use xxhash_rust::xxh3::Xxh3;
 
 /// Largest valid record: a frame with full sections, and some room for its head and table.
 const MAX_RECORD_BYTES: u64 = (SECTIONS * MAX_SECTION_BYTES) as u64 + (1 << 20);
+
+/// Bytes of the file that are hashed at once.
+const HASHED_BYTES: usize = 1 << 20;
 
 thread_local! {
     /// Buffer of a thread for records, reused.
@@ -27,6 +34,9 @@ thread_local! {
 pub(crate) struct Source {
     file: File,
     bytes: u64,
+    /// When the file had been written last, at its opening.
+    modified: Option<SystemTime>,
+    hash: OnceLock<u64>,
 }
 
 impl Source {
@@ -38,9 +48,35 @@ impl Source {
         if !found.is_file() {
             return Err(not_a_trace());
         }
-        let file = File::open(path).map_err(|e| TraceError::io(path, "open", e))?;
-        let bytes = file.metadata().map_err(|e| TraceError::io(path, "read", e))?.len();
-        if bytes < PREAMBLE_BYTES as u64 { Err(not_a_trace()) } else { Ok(Source { file, bytes }) }
+        let file = input::open(path).map_err(|e| TraceError::io(path, "open", e))?;
+        let found = file.metadata().map_err(|e| TraceError::io(path, "read", e))?;
+        let (bytes, modified) = (found.len(), found.modified().ok());
+        if bytes < PREAMBLE_BYTES as u64 {
+            return Err(not_a_trace());
+        }
+        Ok(Source { file, bytes, modified, hash: OnceLock::new() })
+    }
+
+    /// XXH3 of the bytes of the open file, whatever is at its path by now.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has been written since it was opened.
+    pub(crate) fn hash(&self) -> io::Result<u64> {
+        if let Some(hash) = self.hash.get() {
+            return Ok(*hash);
+        }
+        let (mut hash, mut piece, mut at) = (Xxh3::new(), vec![0; HASHED_BYTES], 0);
+        while at < self.bytes {
+            let read = (self.bytes - at).min(HASHED_BYTES as u64) as usize;
+            read_exact_at(&self.file, &mut piece[..read], at)?;
+            hash.update(&piece[..read]);
+            at += read as u64;
+        }
+        let now = self.file.metadata()?;
+        if now.len() != self.bytes || now.modified().ok() != self.modified {
+            return Err(io::Error::other("it was written while it was read"));
+        }
+        Ok(*self.hash.get_or_init(|| hash.digest()))
     }
 
     /// Size of the file when it was opened.

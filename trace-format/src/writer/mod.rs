@@ -192,8 +192,9 @@ impl TraceWriter {
     /// Stores copies and fills since the previous launch.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// One is larger than an address space, or the file cannot be written.
     pub fn transfers(&mut self, transfers: &[TransferRecord]) -> Result<(), TraceError> {
+        transfers.iter().try_for_each(TransferRecord::check).map_err(TraceError::refused)?;
         if transfers.is_empty() { Ok(()) } else { self.record(format::TRANSFERS, transfers) }
     }
 

@@ -213,6 +213,8 @@ impl Sequencer {
         let file_bytes = self.offset + format::FOOTER_BYTES as u64;
         let footer = format::footer(offset, file_bytes);
         self.draft.file().write_all(&footer).map_err(|e| TraceError::io(&self.path, "write", e))?;
+        // The name must not be on the disk before the contents are.
+        self.draft.sync().map_err(|e| TraceError::io(&self.path, "write", e))?;
         let wanted = self.draft.destination().path();
         let named = self.draft.keep_beside_others(self.replaces.as_ref());
         let named = named.map_err(|e| TraceError::io(wanted, "give the finished trace the name", e))?;

@@ -46,6 +46,8 @@ static GAVE_UP: Mutex<Option<String>> = Mutex::new(None);
 /// Whether the program must not end successfully, and the exit code that it passed to `exit`.
 static FAILED: AtomicBool = AtomicBool::new(false);
 static EXIT_CODE: AtomicI32 = AtomicI32::new(-1);
+/// Whether this process has completed a trace, under whatever name.
+static WRITTEN: AtomicBool = AtomicBool::new(false);
 /// Launches in the trace.
 static RECORDED: AtomicU64 = AtomicU64::new(0);
 /// Whether this process is a child of the one that loaded the library.
@@ -146,6 +148,7 @@ pub(crate) fn complete(why: &str) -> bool {
         (None, Some((finisher, part))) => match finisher.finish(why) {
             Ok((written, path)) => {
                 summary::traced(path, written, launches);
+                WRITTEN.store(true, Ordering::Relaxed);
                 return true;
             }
             Err(error) => (error.to_string(), part),
@@ -190,7 +193,9 @@ extern "C" fn ended(code: i32, _: *mut libc::c_void) {
 fn missing_trace() -> Option<PathBuf> {
     let expected = std::env::var(EXPECTED_VARIABLE).ok()?;
     let (process, path) = expected.split_once(':')?;
-    if process.parse() != Ok(std::process::id()) || is_child() || is_auditor() {
+    // Beside another recording of the same name, the trace has a name of its own.
+    let written = WRITTEN.load(Ordering::Relaxed);
+    if written || process.parse() != Ok(std::process::id()) || is_child() || is_auditor() {
         return None;
     }
     let before = std::env::var(REPLACES_VARIABLE).ok().map(|text| Identity::from_text(&text));

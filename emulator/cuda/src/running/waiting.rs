@@ -56,11 +56,16 @@ pub(crate) fn query(what: What) -> Outcome {
     settle()
 }
 
-/// Waits for work to end.
+/// Waits for work to end, and has it in the trace before that is reported to the program.
 ///
 /// # Errors
 /// When there is no GPU.
 pub(crate) fn wait_for(what: What) -> Outcome {
+    wait(what)?;
+    settle()
+}
+
+fn wait(what: What) -> Outcome {
     if !any_gpu()?.streams.holds_up(what) || worker::is_ours() {
         return Ok(());
     }
@@ -92,7 +97,7 @@ pub(crate) fn synchronize() -> Outcome {
 /// # Errors
 /// When a kernel has failed.
 pub(crate) fn synchronize_with(what: What) -> Outcome {
-    wait_for(what)?;
+    wait(what)?;
     let mut gpu = any_gpu()?;
     let (printed, fault) = (std::mem::take(&mut gpu.printed), gpu.fault);
     gpu.recording.program_waited();

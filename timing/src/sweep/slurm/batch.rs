@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use warplab_host::destination::Destination;
 use warplab_host::input;
 use warplab_host::shell::quoted;
+use warplab_host::text::one_line;
 
 /// Maximum size of a batch's file.
 const MOST_BYTES: u64 = 1 << 30;
@@ -35,13 +36,26 @@ pub(super) struct Batch {
 }
 
 /// The script of an array.
+///
+/// # Errors
+/// A path has a line end or another control character.
 pub(super) fn script(
     settings: &Settings,
     name: &str,
     tasks: usize,
     folder: &Path,
     paths: Paths<'_>,
-) -> String {
+) -> Result<String, String> {
+    // A line end would end the comment that an option stands in, and the rest would be a command.
+    for path in [folder, paths.program, paths.work, paths.store] {
+        let text = path.display().to_string();
+        if text.chars().any(char::is_control) {
+            return Err(format!(
+                "{}: a path in a script of sbatch cannot hold control characters",
+                one_line(&text)
+            ));
+        }
+    }
     let last = tasks.saturating_sub(1);
     let word = |path: &Path| quoted(&path.display().to_string());
     let log = folder.display().to_string().replace('%', "%%");
@@ -71,7 +85,7 @@ pub(super) fn script(
         word(paths.store),
         settings.cpus
     );
-    text
+    Ok(text)
 }
 
 impl Batch {
@@ -101,7 +115,7 @@ impl Batch {
             |runs: &Vec<usize>| runs.iter().map(ToString::to_string).collect::<Vec<_>>().join(",") + "\n";
         let list: String = positions.iter().map(line).collect();
         put(&folder.join(format!("{}.runs", self.name)), &list)?;
-        let own = script(settings, &self.name, self.tasks.len(), folder, paths);
+        let own = script(settings, &self.name, self.tasks.len(), folder, paths)?;
         put(&self.script_path(folder), &own)?;
         put(&self.path(folder), &serde_json::to_string(self).map_err(|why| why.to_string())?)
     }
@@ -135,6 +149,6 @@ impl Batch {
 }
 
 fn put(path: &Path, text: &str) -> Result<(), String> {
-    let write = Destination::of(path).write(|out| out.write_all(text.as_bytes()));
+    let write = Destination::within(path).write(|out| out.write_all(text.as_bytes()));
     write.map_err(|why| format!("cannot write {}: {why}", path.display()))
 }

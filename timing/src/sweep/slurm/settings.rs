@@ -87,8 +87,8 @@ impl Settings {
             return Err(format!("`{key}` is 1 or more"));
         }
         let texts = [&self.partition, &self.time, &self.memory].into_iter().flatten().chain(&self.options);
-        if let Some(text) = texts.into_iter().find(|text| text.contains(['\n', '\r'])) {
-            return Err(format!("{text:?} has a line break"));
+        if let Some(text) = texts.into_iter().find(|text| text.chars().any(char::is_control)) {
+            return Err(format!("{text:?} has a line break or another control character"));
         }
         Ok(self)
     }

@@ -143,7 +143,7 @@ pub fn preview(cluster: &Cluster<'_>, sweep: &Sweep<'_>) -> Result<String, Strin
         text += &format!("# {name}: {runs} runs in {} jobs\n", tasks.len());
         let work = jobs.join("work.json");
         let paths = Paths { program: &cluster.program, work: &work, store: cluster.store.folder() };
-        text += &script(cluster.settings, &name, tasks.len(), &jobs, paths);
+        text += &script(cluster.settings, &name, tasks.len(), &jobs, paths)?;
         text += "\n";
     }
     Ok(text)

@@ -12,8 +12,6 @@ pub enum Bounds {
     Any,
     /// From the first to the second.
     Between(u64, u64),
-    /// This one or a greater one.
-    AtLeast(u64),
     /// The powers of two from the first to the second.
     PowerOfTwo(u64, u64),
     /// The divisors of a number.
@@ -31,7 +29,6 @@ impl Bounds {
         match self {
             Bounds::Any => true,
             Bounds::Between(low, high) => (low..=high).contains(&value),
-            Bounds::AtLeast(low) => value >= low,
             Bounds::PowerOfTwo(low, high) => value.is_power_of_two() && (low..=high).contains(&value),
             Bounds::Divisor(of) => value > 0 && of.is_multiple_of(value),
             Bounds::OneOf(list) => list.contains(&value),
@@ -45,7 +42,6 @@ impl fmt::Display for Bounds {
         match self {
             Bounds::Any => f.write_str("any"),
             Bounds::Between(low, high) => write!(f, "between {low} and {high}"),
-            Bounds::AtLeast(low) => write!(f, "at least {low}"),
             Bounds::PowerOfTwo(low, high) => write!(f, "a power of two between {low} and {high}"),
             Bounds::Divisor(of) => write!(f, "a number that divides {of}"),
             Bounds::OneOf(list) => {
@@ -169,7 +165,6 @@ mod tests {
     fn bounds_accept_what_they_say() {
         let edges = [
             (Bounds::Between(1, 64), "between 1 and 64", vec![1, 64], vec![0, 65]),
-            (Bounds::AtLeast(1), "at least 1", vec![1, u64::MAX], vec![0]),
             (Bounds::PowerOfTwo(1, 64), "a power of two between 1 and 64", vec![1, 64], vec![0, 24, 128]),
             (Bounds::Divisor(32), "a number that divides 32", vec![1, 32], vec![0, 12, 64]),
             (Bounds::OneOf(&[1, 2, 4]), "1, 2 or 4", vec![1, 4], vec![0, 3]),

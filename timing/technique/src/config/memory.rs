@@ -3,7 +3,7 @@
 //! As in the parent, sizes are per SM unless they say otherwise; rules that connect several keys are in `timing`.
 
 use super::bounds::{Bounds, not_numbers, sections};
-use super::{LATENCY, MSHRS, SM_BYTES};
+use super::{ENTRIES, LATENCY, MSHRS, SM_BYTES};
 use serde::{Deserialize, Serialize};
 
 /// Default replacement policy of caches.
@@ -17,9 +17,9 @@ sections! {
         /// Total size in bytes = sets × ways × line_bytes.
         size_bytes: u32, Bounds::Between(1, SM_BYTES);
         /// Sets.
-        sets: u32, Bounds::AtLeast(1);
+        sets: u32, Bounds::Between(1, SM_BYTES);
         /// Ways.
-        ways: u32, Bounds::AtLeast(1);
+        ways: u32, Bounds::Between(1, SM_BYTES);
         /// Line in bytes.
         line_bytes: u32, Bounds::PowerOfTwo(16, 256);
         /// Name of the replacement policy; `timing list` shows all.
@@ -68,22 +68,22 @@ sections! {
         /// Total size in bytes = sets × ways × line_bytes.
         size_bytes: u32, Bounds::Between(1, SM_BYTES);
         /// Sets.
-        sets: u32, Bounds::AtLeast(1);
+        sets: u32, Bounds::Between(1, SM_BYTES);
         /// Ways.
-        ways: u32, Bounds::AtLeast(1);
+        ways: u32, Bounds::Between(1, SM_BYTES);
         /// Line in bytes.
         line_bytes: u32, Bounds::PowerOfTwo(16, 256);
         /// Name of the replacement policy; `timing list` shows all.
         #[serde(default = "lru")]
         replacement: String;
         /// Bytes that one miss fetches: 32 in a sectored cache, the line otherwise.
-        sector_bytes: u32;
+        sector_bytes: u32, Bounds::PowerOfTwo(16, 256);
         /// How a line finds its set.
         set_hash: SetHash;
         /// Outstanding misses.
         mshrs: u32, Bounds::Between(1, MSHRS);
         /// Accesses to lines in flight, hits and misses. They are answered in order.
-        fragments: u32, Bounds::AtLeast(32);
+        fragments: u32, Bounds::Between(32, ENTRIES);
         /// Cycles of a hit, address calculation and filtering included.
         hit_latency_cycles: u32, Bounds::Between(1, LATENCY);
         /// Lanes for which the unit fetches texels per cycle; a warp's fetch holds it for 32 / lanes cycles at least.
@@ -121,7 +121,7 @@ sections! {
     /// Load/store path of the SM.
     pub struct LoadStore {
         /// Memory instructions waiting between the collectors and the unit.
-        queue_entries: u32, Bounds::AtLeast(1);
+        queue_entries: u32, Bounds::Between(1, ENTRIES);
         /// Coalescing rules.
         coalescing: Coalescing;
         /// Line accesses that the unit sends to L1 per cycle.
@@ -131,7 +131,7 @@ sections! {
         /// Cycles more for each further word that it loads from an address.
         constant_word_cycles: u32, Bounds::Between(0, 64);
         /// Requests waiting between L1 and the interconnect.
-        miss_queue_entries: u32, Bounds::AtLeast(1);
+        miss_queue_entries: u32, Bounds::Between(1, ENTRIES);
     }
 
     /// Shared memory.
@@ -157,20 +157,20 @@ sections! {
         /// Total size in bytes = sets × ways × line_bytes.
         size_bytes: u32, Bounds::Between(1, SM_BYTES);
         /// Sets.
-        sets: u32, Bounds::AtLeast(1);
+        sets: u32, Bounds::Between(1, SM_BYTES);
         /// Ways.
-        ways: u32, Bounds::AtLeast(1);
+        ways: u32, Bounds::Between(1, SM_BYTES);
         /// Line in bytes.
         line_bytes: u32, Bounds::PowerOfTwo(16, 256);
         /// Name of the replacement policy; `timing list` shows all.
         #[serde(default = "lru")]
         replacement: String;
         /// Bytes that one miss fetches: 32 in a sectored cache, the line otherwise.
-        sector_bytes: u32;
+        sector_bytes: u32, Bounds::PowerOfTwo(16, 256);
         /// Outstanding misses.
         mshrs: u32, Bounds::Between(1, MSHRS);
         /// Requests that one MSHR merges.
-        mshr_merges: u32, Bounds::AtLeast(1);
+        mshr_merges: u32, Bounds::Between(1, ENTRIES);
         /// Cycles of a hit.
         hit_latency_cycles: u32, Bounds::Between(1, LATENCY);
         /// How a line finds its set.
@@ -187,7 +187,7 @@ sections! {
         caches_local: bool;
         /// Size of the array that L1 and shared memory share: a kernel's L1 has the ways that the carve-out
         /// leaves. 0 if L1 has its own memory.
-        unified_bytes: u32;
+        unified_bytes: u32, Bounds::Between(0, SM_BYTES);
     }
 
     /// Crossbar.
@@ -201,9 +201,9 @@ sections! {
         /// Core cycles from a slice's port to an SM's port.
         reply_latency_cycles: u32, Bounds::Between(1, LATENCY);
         /// Packets that one SM may have between its port and the slices' queues.
-        sm_credits: u32, Bounds::AtLeast(1);
+        sm_credits: u32, Bounds::Between(1, ENTRIES);
         /// Replies waiting at a slice.
-        reply_queue_entries: u32, Bounds::AtLeast(1);
+        reply_queue_entries: u32, Bounds::Between(1, ENTRIES);
     }
 
     /// One L2 slice.
@@ -213,35 +213,35 @@ sections! {
         /// Size of a slice in bytes = sets × ways × line_bytes.
         size_bytes: u32, Bounds::Between(1, SM_BYTES);
         /// Sets.
-        sets: u32, Bounds::AtLeast(1);
+        sets: u32, Bounds::Between(1, SM_BYTES);
         /// Ways.
-        ways: u32, Bounds::AtLeast(1);
+        ways: u32, Bounds::Between(1, SM_BYTES);
         /// Line in bytes.
         line_bytes: u32, Bounds::PowerOfTwo(16, 256);
         /// Name of the replacement policy; `timing list` shows all.
         #[serde(default = "lru")]
         replacement: String;
         /// Sector in bytes.
-        sector_bytes: u32;
+        sector_bytes: u32, Bounds::PowerOfTwo(16, 256);
         /// How a line finds its set.
         set_hash: SetHash;
         /// Outstanding misses.
         mshrs: u32, Bounds::Between(1, MSHRS);
         /// Requests that one MSHR merges.
-        mshr_merges: u32, Bounds::AtLeast(1);
+        mshr_merges: u32, Bounds::Between(1, ENTRIES);
         /// Percent of a set's lines that may be dirty. Beyond, the line among them that would be evicted first is
         /// written to DRAM and stays. 100 writes only evicted lines.
         dirty_percent: u32, Bounds::Between(1, 100);
         /// Requests waiting for the slice.
-        queue_entries: u32, Bounds::AtLeast(1);
+        queue_entries: u32, Bounds::Between(1, ENTRIES);
         /// Requests waiting between the slice and its DRAM channel.
-        dram_queue_entries: u32, Bounds::AtLeast(1);
+        dram_queue_entries: u32, Bounds::Between(1, ENTRIES);
         /// L2 cycles from a request's arrival to the end of its tag lookup.
         latency_cycles: u32, Bounds::Between(1, LATENCY);
         /// How line addresses are spread over channels and slices.
         partition_hash: PartitionHash;
         /// Bytes of consecutive addresses in one slice.
-        interleave_bytes: u32;
+        interleave_bytes: u32, Bounds::PowerOfTwo(16, SM_BYTES);
         /// Whether L2 serves only read-only caches, and all other requests go to DRAM.
         texture_only: bool;
         /// L2 cycles that each further lane on the same address of an atomic holds the slice.
@@ -303,14 +303,14 @@ sections! {
         /// Banks.
         banks: u32, Bounds::PowerOfTwo(1, 64);
         /// Bank groups.
-        bank_groups: u32, Bounds::AtLeast(1);
+        bank_groups: u32, Bounds::Between(1, ENTRIES);
         /// How the bank bits of the address map become a bank.
         bank_hash: BankHash;
         /// Whether a row and a column command can go out in the same cycle.
         dual_command_bus: bool;
         /// Entries for completed reads that wait for their slice; a channel with a full queue starts no further
         /// read.
-        return_queue_entries: u32, Bounds::AtLeast(1);
+        return_queue_entries: u32, Bounds::Between(1, ENTRIES);
         /// Address bits of a channel from the highest to the lowest: R row, B bank, C column, S burst.
         address_map: String;
         /// Column to column, different groups.

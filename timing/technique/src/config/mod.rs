@@ -24,6 +24,8 @@ pub const MASK_BITS: u64 = 64;
 const REGISTERS: u64 = 1 << 20;
 /// Largest memory of an SM and largest cache slice, in bytes.
 const SM_BYTES: u64 = 16 << 20;
+/// Maximum length of a queue, and number of similar things that are counted, none of which hardware has as many of.
+const ENTRIES: u64 = 65_536;
 /// Maximum number of MSHRs of a cache, which are allocated at the start.
 const MSHRS: u64 = 16_384;
 /// Longest launch latency: seconds, far below the overflow of cycles.
@@ -121,7 +123,7 @@ sections! {
         /// Resident thread blocks.
         max_blocks: u32, Bounds::Between(1, MASK_BITS);
         /// Threads of one block.
-        max_threads_per_block: u32, Bounds::AtLeast(1);
+        max_threads_per_block: u32, Bounds::Between(1, 32 * MASK_BITS);
         /// 32-bit registers of the register file.
         registers: u32, Bounds::Between(1, REGISTERS);
         /// Granule in which registers are allocated, in 32-bit registers.
@@ -141,11 +143,11 @@ sections! {
         /// Shared memory in bytes.
         shared_memory_bytes: u32, Bounds::Between(1, SM_BYTES);
         /// Shared memory that one block may take, in bytes.
-        shared_memory_per_block_bytes: u32;
+        shared_memory_per_block_bytes: u32, Bounds::Between(0, SM_BYTES);
         /// Granule of shared memory, in bytes.
-        shared_allocation_unit_bytes: u32, Bounds::AtLeast(1);
+        shared_allocation_unit_bytes: u32, Bounds::Between(1, SM_BYTES);
         /// Shared memory that the driver takes from each block, in bytes.
-        shared_reserved_per_block_bytes: u32;
+        shared_reserved_per_block_bytes: u32, Bounds::Between(0, SM_BYTES);
         /// Cycles between a block's arrival in the SM and its warps' first fetch.
         block_launch_cycles: u32, Bounds::Between(0, LATENCY);
         /// Cycles after a block's arrival before the SM gets the next one, rounded up to the crossbar's latency; with 0
@@ -158,9 +160,9 @@ sections! {
     /// Fetch and decode.
     pub struct FrontEnd {
         /// Warps that fetch in one cycle.
-        fetch_warps_per_cycle: u32, Bounds::AtLeast(1);
+        fetch_warps_per_cycle: u32, Bounds::Between(1, ENTRIES);
         /// Consecutive instructions that one fetch delivers, at most.
-        fetch_instructions: u32, Bounds::AtLeast(1);
+        fetch_instructions: u32, Bounds::Between(1, ENTRIES);
         /// I-buffer entries per warp.
         ibuffer_entries: u32, Bounds::Between(1, 8);
         /// Cycles from the I-cache hit to the instruction's presence in the I-buffer.
@@ -212,7 +214,7 @@ sections! {
         /// Cycles from issue to the first register read.
         issue_to_read_cycles: u32, Bounds::Between(1, 64);
         /// Instructions that leave collectors for the units per scheduler and cycle.
-        dispatch_per_scheduler: u32, Bounds::AtLeast(1);
+        dispatch_per_scheduler: u32, Bounds::Between(1, ENTRIES);
     }
 }
 

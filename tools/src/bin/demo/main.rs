@@ -17,6 +17,7 @@ use failure::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
+use warplab_host::{console, options};
 
 /// Runs bundled CUDA kernels through Warplab and writes a report.
 #[derive(Parser, Debug)]
@@ -48,19 +49,19 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match options::parse::<Arguments>(std::env::args_os()) {
         Ok(arguments) => arguments,
         Err(error) => {
             let failed = error.use_stderr();
             // There is no way to report that the message itself cannot be printed.
             drop(error.print());
-            return ExitCode::from(u8::from(failed));
+            return ExitCode::from(if failed { 2 } else { 0 });
         }
     };
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure(message)) => {
-            eprintln!("error: {message}");
+            warplab_host::say!("error: {message}");
             ExitCode::FAILURE
         }
     }
@@ -71,7 +72,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let chosen = workloads::select(&arguments.only)?;
     if arguments.list {
         for workload in chosen {
-            print(&format!("{:<16} {}\n", workload.name, workload.about()));
+            print(&format!("{:<16} {}\n", workload.name, workload.about()))?;
         }
         return Ok(());
     }
@@ -85,15 +86,15 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let written = page::report(&results).write(&arguments.out)?;
     let tables = [console::baseline_table(&results), console::techniques_table(&results)];
     for table in &tables {
-        print(&format!("\n{}", table.to_text()));
+        print(&format!("\n{}", table.to_text()))?;
     }
     for study in [&results.findings.redundancy, &results.findings.taxonomy] {
-        print(&format!("\n{}\n", study.to_text()));
+        print(&format!("\n{}\n", study.to_text()))?;
     }
     let absolute = |path: PathBuf| std::fs::canonicalize(&path).unwrap_or(path);
     let (report, data) = (absolute(written.html), absolute(written.json));
-    print(&format!("Report: {}\nData:   {}\n", report.display(), data.display()));
-    eprintln!("done in {:.1} s", started.elapsed().as_secs_f64());
+    print(&format!("Report: {}\nData:   {}\n", report.display(), data.display()))?;
+    warplab_host::say!("done in {:.1} s", started.elapsed().as_secs_f64());
     Ok(())
 }
 
@@ -102,7 +103,18 @@ fn default_threads() -> usize {
 }
 
 /// Prints to stdout; whoever reads may stop reading.
-fn print(text: &str) {
-    use std::io::Write;
-    drop(std::io::stdout().lock().write_all(text.as_bytes()));
+fn print(text: &str) -> Result<(), Failure> {
+    console::print(text).map_err(|error| Failure(format!("cannot write to stdout: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arguments;
+    use clap::CommandFactory;
+    use warplab_host::options::unclassified;
+
+    #[test]
+    fn every_option_with_a_path_is_known_to_read_or_to_write() {
+        assert_eq!(unclassified(&Arguments::command(), &["config"]), Vec::<String>::new());
+    }
 }

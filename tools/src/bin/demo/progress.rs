@@ -50,7 +50,7 @@ impl Phase {
     pub(crate) fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            None => eprintln!("{text}"),
+            None => warplab_host::say!("{text}"),
         }
     }
 
@@ -59,6 +59,6 @@ impl Phase {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
-        eprintln!("{:>9}  {text}  ({:.1} s)", self.name, self.started.elapsed().as_secs_f64());
+        warplab_host::say!("{:>9}  {text}  ({:.1} s)", self.name, self.started.elapsed().as_secs_f64());
     }
 }

@@ -98,7 +98,7 @@ impl Workload {
         let ptx = dir.join(format!("{}.ptx", self.folder));
         let manifest = dir.join(format!("{}.toml", self.name));
         for (path, text) in [(&ptx, self.ptx), (&manifest, self.manifest)] {
-            let written = Destination::of(path).write(|out| out.write_all(text.as_bytes()));
+            let written = Destination::within(path).write(|out| out.write_all(text.as_bytes()));
             written.map_err(|e| fail(path, e))?;
         }
         Ok((ptx, manifest))

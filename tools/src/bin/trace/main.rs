@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use trace_format::container::TraceError;
 use trace_format::reader::Trace;
-use warplab_host::{limits, manual};
+use warplab_host::{console, limits, manual, options};
 
 #[derive(Parser)]
 #[command(
@@ -117,7 +117,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match options::parse::<Cli>(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => {
             let failed = error.use_stderr();
@@ -137,9 +137,9 @@ fn main() -> ExitCode {
         // Whoever reads the output has seen enough.
         Err(Failure::Output(e)) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("error: {failure}");
+            warplab_host::say!("error: {failure}");
             if let Some(hint) = path.and_then(|path| warplab_host::kinds::elsewhere(&path, "wtrace")) {
-                eprintln!("  help: {hint}");
+                warplab_host::say!("  help: {hint}");
             }
             ExitCode::FAILURE
         }
@@ -147,7 +147,14 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<ExitCode, Failure> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let is_data = matches!(
+        command,
+        Command::Info { json: true, .. }
+            | Command::Verify { json: true, .. }
+            | Command::Completions { .. }
+            | Command::Man { .. }
+    );
+    let mut out = console::Out::new(io::BufWriter::new(io::stdout().lock()), is_data);
     let code = match command {
         Command::Completions { shell } => {
             out.write_all(&manual::completions(Cli::command(), shell))?;
@@ -192,7 +199,19 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
 fn open(path: &std::path::Path) -> Result<Trace, TraceError> {
     let trace = Trace::open(path)?;
     if let Some(why) = trace.incomplete() {
-        eprintln!("warning: {}: {why}", path.display());
+        warplab_host::say!("warning: {}: {why}", path.display());
     }
     Ok(trace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+    use warplab_host::options::unclassified;
+
+    #[test]
+    fn every_option_with_a_path_is_known_to_read_or_to_write() {
+        assert_eq!(unclassified(&Cli::command(), &[]), Vec::<String>::new());
+    }
 }

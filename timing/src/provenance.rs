@@ -211,8 +211,11 @@ pub fn trace_hash(trace: &Trace) -> Result<String, String> {
 /// Hash of a file's content: 16 hexadecimal digits.
 ///
 /// # Errors
-/// The file cannot be read.
+/// It is no regular file (a device has no end, a pipe may have no writer), or cannot be read.
 pub fn file_hash(path: &Path) -> io::Result<String> {
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+    }
     let (mut file, mut hash, mut piece) = (File::open(path)?, Xxh3::new(), vec![0; PIECE]);
     loop {
         match file.read(&mut piece)? {

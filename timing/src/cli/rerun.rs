@@ -129,20 +129,13 @@ fn produce(words: &[String]) -> Result<Value, CliError> {
 
 /// Writes a report again, into a new folder; its data.
 fn report_again(mut command: Command, rest: &[String]) -> Result<Value, CliError> {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let name = format!("warplab-rerun-{}-{}", std::process::id(), now.as_nanos());
-    let folder = std::env::temp_dir().join(name);
-    // Not one that somebody else has put there.
-    std::fs::create_dir(&folder).map_err(|why| format!("cannot create {}: {why}", folder.display()))?;
-    let run = command.arg("-o").arg(&folder).args(rest).stdout(Stdio::null()).status();
-    let data = match run {
-        Ok(status) if status.success() => read(&folder.join("data.json")),
+    let folder = tempfile::tempdir().map_err(|why| format!("cannot create a temporary folder: {why}"))?;
+    let run = command.arg("-o").arg(folder.path()).args(rest).stdout(Stdio::null()).status();
+    match run {
+        Ok(status) if status.success() => read(&folder.path().join("data.json")),
         Ok(_) => Err("the command fails now".into()),
         Err(why) => Err(CliError(format!("cannot run the command again: {why}"))),
-    };
-    // Files that remain there do no harm.
-    let _ = std::fs::remove_dir_all(&folder);
-    data
+    }
 }
 
 #[cfg(test)]

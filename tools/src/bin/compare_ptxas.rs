@@ -240,8 +240,8 @@ fn workloads() -> Result<Vec<PathBuf>, String> {
 
 /// Compiles a file with ptxas and reads its resource usage and code.
 fn nvidia(ptxas: &Path, cuobjdump: &Path, file: &Path, maxregs: Option<u16>) -> Result<Theirs, String> {
-    let stem = file.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-    let cubin = std::env::temp_dir().join(format!("compare-ptxas-{}-{stem}.cubin", std::process::id()));
+    let folder = tempfile::tempdir().map_err(|e| format!("a temporary folder: {e}"))?;
+    let cubin = folder.path().join("kernels.cubin");
     let compile = Command::new(ptxas)
         .args(["-O3", &format!("-arch=sm_{SM}"), "-v"])
         .args(maxregs.map(|n| format!("-maxrregcount={n}")))
@@ -255,7 +255,6 @@ fn nvidia(ptxas: &Path, cuobjdump: &Path, file: &Path, maxregs: Option<u16>) -> 
         return Err(format!("ptxas refuses {}:\n{log}", file.display()));
     }
     let dump = Command::new(cuobjdump).arg("-sass").arg(&cubin).output();
-    let _ = std::fs::remove_file(&cubin);
     let dump = dump.map_err(|e| format!("{}: {e}", cuobjdump.display()))?;
     let mut theirs = Theirs { sizes: usage(&log), sass: sass(&String::from_utf8_lossy(&dump.stdout)) };
     for (name, code) in &theirs.sass {

@@ -43,9 +43,8 @@ pub fn native(
     ptx: &str,
     target: &str,
 ) -> Result<BTreeMap<String, Code>, SassError> {
-    let folder = std::env::temp_dir().join(format!("warplab-streams-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
-    let (source, cubin) = (folder.join("lines.ptx"), folder.join("lines.cubin"));
+    let folder = tempfile::tempdir()?;
+    let (source, cubin) = (folder.path().join("lines.ptx"), folder.path().join("lines.cubin"));
     let made = (|| {
         std::fs::write(&source, with_lines(ptx))?;
         let arch = format!("-arch={target}");
@@ -53,7 +52,6 @@ pub fn native(
         run(Command::new(ptxas).args(args).arg(&cubin).arg(&source), ptxas, name)?;
         run(Command::new(nvdisasm).args(["-g", "-c"]).arg(&cubin), nvdisasm, name)
     })();
-    let _ = std::fs::remove_dir_all(&folder);
     Ok(parse(&String::from_utf8_lossy(&made?.stdout)))
 }
 

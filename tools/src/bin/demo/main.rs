@@ -17,7 +17,7 @@ use failure::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
-use warplab_host::{console, options};
+use warplab_host::options;
 
 /// Runs bundled CUDA kernels through Warplab and writes a report.
 #[derive(Parser, Debug)]
@@ -104,7 +104,7 @@ fn default_threads() -> usize {
 
 /// Prints to stdout; whoever reads may stop reading.
 fn print(text: &str) -> Result<(), Failure> {
-    console::print(text).map_err(|error| Failure(format!("cannot write to stdout: {error}")))
+    warplab_host::console::print(text).map_err(|error| Failure(format!("cannot write to stdout: {error}")))
 }
 
 #[cfg(test)]

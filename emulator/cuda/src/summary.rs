@@ -5,7 +5,7 @@
 //! places of loads out of bounds: `kernel`, `pc`, `line`, `loads`, `what`), and after recording
 //! `trace`: `file`, `bytes`, `launches`, `warp_instructions`.
 
-use crate::tell::tell;
+use crate::tell::{tell, without_sigpipe};
 use emulator::exec::{Stats, Tolerated};
 use serde_json::json;
 use std::io::Write;
@@ -112,7 +112,7 @@ pub(crate) fn show() -> bool {
     if wanted.is_empty() || std::mem::replace(&mut tally.shown, true) {
         return true;
     }
-    let written = match wanted.split_once(':') {
+    let write = || match wanted.split_once(':') {
         None if wanted == "json" => writeln!(std::io::stderr(), "{:#}", tally.to_json()),
         Some(("json", file)) => {
             let text = format!("{:#}\n", tally.to_json());
@@ -123,6 +123,7 @@ pub(crate) fn show() -> bool {
             Ok(())
         }
     };
+    let written = without_sigpipe(write);
     if let Err(error) = &written {
         tell(&format!("the summary cannot be written: {error}"));
     }

@@ -77,7 +77,7 @@ sections! {
         #[serde(default = "lru")]
         replacement: String;
         /// Bytes that one miss fetches: 32 in a sectored cache, the line otherwise.
-        sector_bytes: u32, Bounds::PowerOfTwo(16, 256);
+        sector_bytes: u32;
         /// How a line finds its set.
         set_hash: SetHash;
         /// Outstanding misses.
@@ -166,7 +166,7 @@ sections! {
         #[serde(default = "lru")]
         replacement: String;
         /// Bytes that one miss fetches: 32 in a sectored cache, the line otherwise.
-        sector_bytes: u32, Bounds::PowerOfTwo(16, 256);
+        sector_bytes: u32;
         /// Outstanding misses.
         mshrs: u32, Bounds::Between(1, MSHRS);
         /// Requests that one MSHR merges.
@@ -222,7 +222,7 @@ sections! {
         #[serde(default = "lru")]
         replacement: String;
         /// Sector in bytes.
-        sector_bytes: u32, Bounds::PowerOfTwo(16, 256);
+        sector_bytes: u32;
         /// How a line finds its set.
         set_hash: SetHash;
         /// Outstanding misses.

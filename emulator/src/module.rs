@@ -189,6 +189,17 @@ impl AnyModule {
         }
     }
 
+    /// What the module says of a kernel of machine code, without its instructions; none of PTX, whose registers are only known
+    /// when it is lowered, or if there is no such kernel.
+    ///
+    /// # Errors
+    /// It is not supported.
+    pub fn outline(&self, name: &str, options: &LowerOptions) -> Option<Result<Lowered, ModuleError>> {
+        let AnyModule::Native(module) = self else { return None };
+        let outline = module.outline(name, options.stack_bytes)?;
+        Some(outline.map(Lowered::plain).map_err(ModuleError::from))
+    }
+
     /// Whether there is a kernel of a name.
     #[must_use]
     pub fn has_kernel(&self, name: &str) -> bool {

@@ -258,6 +258,14 @@ impl Gpu {
         self.modules.kernel(&self.options, module, name)
     }
 
+    /// The same for a kernel of which only attributes are wanted.
+    ///
+    /// # Errors
+    /// As [`Gpu::kernel`].
+    pub fn kernel_for_attributes(&mut self, module: u64, name: &str) -> Outcome<u64> {
+        self.modules.kernel_for_attributes(&self.options, module, name)
+    }
+
     /// Destroys all objects that programs have created, and clears faults; handles become invalid. Libraries
     /// stay, with the initial values of their variables.
     pub fn reset(&mut self) {

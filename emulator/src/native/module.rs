@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::OnceLock;
-use trace_format::isa::{MachineKernel, Op, Param};
+use trace_format::isa::{Inst, MachineKernel, Op, Param, SourceLine};
 use warplab_host::input;
 
 /// A variable of a module.
@@ -213,6 +213,34 @@ impl NativeModule {
         }))
     }
 
+    /// A machine kernel with all that the cubin says about a kernel, and a single instruction instead of its code, which takes
+    /// no time; none if there is no such kernel.
+    ///
+    /// # Errors
+    /// As [`NativeModule::plan`].
+    pub fn outline(&self, name: &str, stack_bytes: u32) -> Option<Result<MachineKernel, NativeError>> {
+        self.by_name.get(name)?;
+        Some(self.with_kernel(name, |_, function, info| {
+            Ok(MachineKernel {
+                name: function.name.clone(),
+                regs_per_thread: self.allocated_registers(info),
+                static_shared_bytes: info.shared_bytes,
+                local_bytes: local_bytes(info, stack_bytes, 0),
+                params: params(info),
+                param_bytes: info.parameter_bytes,
+                max_threads_per_block: info.required_threads.or(info.max_threads),
+                insts: vec![Inst::new(Op::Exit {})],
+                lines: vec![SourceLine::default()],
+                ..MachineKernel::default()
+            })
+        }))
+    }
+
+    /// Registers of a thread: the count of the cubin has those that hardware takes for itself.
+    fn allocated_registers(&self, info: &KernelInfo<'_>) -> u16 {
+        (info.registers as u16).saturating_sub(hidden_registers(self.target.number()))
+    }
+
     /// The machine kernel: the translated instructions and what the cubin says about them.
     fn machine_kernel(
         &self,
@@ -225,22 +253,9 @@ impl NativeModule {
         let file =
             Path::new(&self.name).file_name().map_or(self.name.as_str().into(), OsStr::to_string_lossy);
         let code = translate(&linked.sections, &linked.externals, &file);
-        let params = info.parameters.iter().enumerate().map(|(number, parameter)| Param {
-            name: format!("param_{number}"),
-            offset: parameter.offset,
-            size: parameter.bytes,
-            ty: match parameter.bytes {
-                1 | 2 | 4 | 8 => format!("b{}", 8 * parameter.bytes),
-                bytes => format!("b8[{bytes}]"),
-            },
-        });
         let calls = code.insts.iter().any(|inst| inst.op == Op::CallInd {});
-        // The count of the cubin has those that hardware takes for itself.
-        let allocated = (info.registers as u16).saturating_sub(hidden_registers(self.target.number()));
-        let stack = info.stack_bytes.unwrap_or_else(|| info.frame_bytes.saturating_add(stack_bytes));
-        let local_bytes = stack.saturating_add(code.saved_bytes);
-        // The stack begins where any access is aligned.
-        let local_bytes = local_bytes.checked_next_multiple_of(16).unwrap_or(local_bytes);
+        let allocated = self.allocated_registers(info);
+        let local_bytes = local_bytes(info, stack_bytes, code.saved_bytes);
         MachineKernel {
             name: function.name.clone(),
             regs_per_thread: code.registers.max(allocated),
@@ -248,7 +263,7 @@ impl NativeModule {
             static_shared_bytes: info.shared_bytes,
             local_bytes,
             barriers: info.barriers,
-            params: params.collect(),
+            params: params(info),
             param_bytes: info.parameter_bytes,
             literals: info.bank2.to_vec(),
             max_threads_per_block: info.required_threads.or(info.max_threads),
@@ -294,6 +309,28 @@ impl NativeModule {
         let info = cubin.kernel_info(function).map_err(|error| self.refuse(error))?;
         what(&cubin, function, &info)
     }
+}
+
+/// The parameters of a kernel.
+fn params(info: &KernelInfo<'_>) -> Vec<Param> {
+    let params = info.parameters.iter().enumerate().map(|(number, parameter)| Param {
+        name: format!("param_{number}"),
+        offset: parameter.offset,
+        size: parameter.bytes,
+        ty: match parameter.bytes {
+            1 | 2 | 4 | 8 => format!("b{}", 8 * parameter.bytes),
+            bytes => format!("b8[{bytes}]"),
+        },
+    });
+    params.collect()
+}
+
+/// Local memory of a thread: its stack, and registers that our code saves.
+fn local_bytes(info: &KernelInfo<'_>, stack_bytes: u32, saved_bytes: u32) -> u32 {
+    let stack = info.stack_bytes.unwrap_or_else(|| info.frame_bytes.saturating_add(stack_bytes));
+    let bytes = stack.saturating_add(saved_bytes);
+    // The stack begins where any access is aligned.
+    bytes.checked_next_multiple_of(16).unwrap_or(bytes)
 }
 
 /// The targets whose machine code is known, as messages list them.

@@ -47,6 +47,16 @@ fn the_runtime_initialises_the_driver() {
     passes("driver_after_runtime", "sm_75", Code::Ptx);
 }
 
+/// Machine code is not translated for attributes alone; what is set stays when it is.
+#[test]
+fn attributes_are_known_before_the_first_launch() {
+    for target in ["sm_75", "sm_80"] {
+        for code in [Code::Ptx, Code::Sass] {
+            passes("attributes_before_launch", target, code);
+        }
+    }
+}
+
 #[test]
 fn files_of_the_driver_and_handles_of_cudnn_are_found() {
     let Some(app) = compile("driver_files", "sm_75", &["-ldl"]) else { return };

@@ -3,7 +3,7 @@
 use super::closed;
 use super::image::Images;
 use super::jit;
-use super::kernel::{self, Kernel};
+use super::kernel::Kernel;
 use super::link::Link;
 use super::module::{self, Module};
 use super::translation::Translation;
@@ -11,9 +11,8 @@ use crate::device::Device;
 use crate::error::{Outcome, Status};
 use crate::handles::{Handles, Kind};
 use crate::memory::{Memory, Purpose};
-use crate::summary;
 use crate::tell::{tell, told};
-use emulator::exec::{Options, Prepared};
+use emulator::exec::{LaunchError, Options, Prepared};
 use emulator::fatbin::{Image, ImageKind};
 use emulator::lower::LowerOptions;
 use emulator::session::{CodeKind, ModuleError};
@@ -177,38 +176,68 @@ impl Modules {
     /// `NO_KERNEL_IMAGE_FOR_DEVICE` for machine code that is not supported; the reason is printed.
     pub fn kernel(&mut self, options: &Options, module: u64, name: &str) -> Outcome<u64> {
         let found = self.all.get_mut(module)?;
-        if let Some(kernel) = found.kernels.get(name) {
-            return Ok(*kernel);
+        let known = found.kernels.get(name).copied();
+        if let Some(kernel) = known
+            && !self.kernels.get(kernel)?.outlined
+        {
+            return Ok(kernel);
         }
         let begun = Instant::now();
         let lowered = found.device.kernel(name, &self.lowering).ok_or(Status::SYMBOL_NOT_FOUND)?;
-        let lowered = lowered.map_err(|error| match error {
-            ModuleError::Native(error) => {
-                closed::tell_once(&error.to_string());
-                closed::refused(Status::NO_KERNEL_IMAGE_FOR_DEVICE)
-            }
-            error => {
-                tell(&error.to_string());
-                closed::refused(Status::INVALID_PTX)
-            }
-        })?;
-        let prepared = Prepared::new(&lowered.kernel, options).map_err(|error| {
-            tell(&error.to_string());
-            closed::refused(Status::INVALID_PTX)
-        })?;
+        let lowered = lowered.map_err(refused)?;
+        let prepared = Prepared::new(&lowered.kernel, options).map_err(unprepared)?;
         self.translation.took(begun.elapsed(), found.device.source().name());
-        let kernel = Kernel {
-            module,
-            nests: kernel::is_nesting(&lowered.kernel),
-            tally: summary::kernel(&lowered.kernel.name),
-            lowered,
-            prepared: Arc::new(prepared),
-            max_dynamic_shared_bytes: 0,
-            preferences: [-1, 0],
-            quick_threads: Arc::default(),
-        };
+        let kernel = Kernel::new(module, lowered, prepared);
+        // What the program has set when only attributes were known stays.
+        if let Some(handle) = known {
+            let outlined = self.kernels.get_mut(handle)?;
+            let Kernel { max_dynamic_shared_bytes, preferences, .. } = *outlined;
+            *outlined = Kernel { max_dynamic_shared_bytes, preferences, ..kernel };
+            return Ok(handle);
+        }
         let handle = self.kernels.insert(kernel);
         found.kernels.insert(name.to_owned(), handle);
         Ok(handle)
+    }
+
+    /// A kernel of a name whose attributes are wanted: machine code is not translated for it yet, since libraries ask about
+    /// hundreds of kernels and launch a few.
+    ///
+    /// # Errors
+    /// As [`Modules::kernel`].
+    pub fn kernel_for_attributes(&mut self, options: &Options, module: u64, name: &str) -> Outcome<u64> {
+        let found = self.all.get_mut(module)?;
+        if let Some(kernel) = found.kernels.get(name) {
+            return Ok(*kernel);
+        }
+        let Some(outline) = found.device.source().outline(name, &self.lowering) else {
+            return self.kernel(options, module, name);
+        };
+        let outline = Arc::new(outline.map_err(refused)?);
+        let prepared = Prepared::new(&outline.kernel, options).map_err(unprepared)?;
+        let kernel = Kernel { outlined: true, ..Kernel::new(module, outline, prepared) };
+        let handle = self.kernels.insert(kernel);
+        found.kernels.insert(name.to_owned(), handle);
+        Ok(handle)
+    }
+}
+
+/// Prints why a kernel cannot be launched.
+fn unprepared(error: LaunchError) -> Status {
+    tell(&error.to_string());
+    closed::refused(Status::INVALID_PTX)
+}
+
+/// Prints why a kernel has no code that runs here.
+fn refused(error: ModuleError) -> Status {
+    match error {
+        ModuleError::Native(error) => {
+            closed::tell_once(&error.to_string());
+            closed::refused(Status::NO_KERNEL_IMAGE_FOR_DEVICE)
+        }
+        error => {
+            tell(&error.to_string());
+            closed::refused(Status::INVALID_PTX)
+        }
     }
 }

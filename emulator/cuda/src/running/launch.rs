@@ -48,7 +48,11 @@ pub(crate) fn run_one(
     submission: Submission,
     host: Option<&dyn DeviceHost>,
 ) -> Outcome<(Held, u64)> {
-    let kernel = gpu.modules.kernels.get(launch.kernel)?.clone();
+    let mut kernel = gpu.modules.kernels.get(launch.kernel)?.clone();
+    if kernel.outlined {
+        let whole = gpu.kernel(kernel.module, &kernel.lowered.kernel.name)?;
+        kernel = gpu.modules.kernels.get(whole)?.clone();
+    }
     check(gpu.device, &kernel, launch)?;
     gpu.memory.follow_unmapping()?;
     let geometry = Geometry { grid: launch.grid, block: launch.block };

@@ -1,6 +1,6 @@
 //! Attributes of kernels and their occupancy.
 
-use super::registration::kernel_of;
+use super::registration::{attributes_of, kernel_of};
 use super::{done, store};
 use crate::driver::{Out, function};
 use crate::error::{Outcome, Status};
@@ -43,7 +43,7 @@ pub(crate) unsafe extern "C" fn get_attributes(
     function: *const c_void,
 ) -> Status {
     let get = || -> Outcome {
-        let handle = kernel_of(function)?;
+        let handle = attributes_of(function)?;
         let gpu = gpu()?;
         let get = |number| gpu.modules.kernel_attribute(handle, number);
         let bytes = |number| get(number).map(|value| value as usize);
@@ -68,13 +68,15 @@ pub(crate) unsafe extern "C" fn get_attributes(
 /// `cudaFuncSetAttribute`.
 #[unsafe(export_name = "warplab_cudaFuncSetAttribute")]
 pub(crate) extern "C" fn set_attribute(function: *const c_void, number: u32, value: i32) -> Status {
-    done(kernel_of(function).and_then(|kernel| gpu()?.modules.set_kernel_attribute(kernel, number, value)))
+    done(
+        attributes_of(function).and_then(|kernel| gpu()?.modules.set_kernel_attribute(kernel, number, value)),
+    )
 }
 
 /// `cudaFuncSetCacheConfig`.
 #[unsafe(export_name = "warplab_cudaFuncSetCacheConfig")]
 pub(crate) extern "C" fn set_cache_config(function: *const c_void, preference: u32) -> Status {
-    done(kernel_of(function).and_then(|kernel| gpu()?.modules.set_cache_preference(kernel, preference)))
+    done(attributes_of(function).and_then(|kernel| gpu()?.modules.set_cache_preference(kernel, preference)))
 }
 
 /// `cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.

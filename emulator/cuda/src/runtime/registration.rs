@@ -223,6 +223,16 @@ pub(crate) unsafe extern "C" fn register_function(
 
 /// The kernel that a host function stands for; a kernel's own handle stands for itself.
 pub(super) fn kernel_of(host: *const c_void) -> Outcome<u64> {
+    find(host, true)
+}
+
+/// The same where only the kernel's attributes are read or set, so that its code may not be translated yet.
+pub(super) fn attributes_of(host: *const c_void) -> Outcome<u64> {
+    find(host, false)
+}
+
+/// A kernel, with its code if `whole`.
+fn find(host: *const c_void, whole: bool) -> Outcome<u64> {
     let mut lock = registered();
     let all = lock.as_mut().ok_or(Status::INVALID_DEVICE_FUNCTION)?;
     let Some(function) = all.functions.get(&(host as usize)) else {
@@ -238,13 +248,16 @@ pub(super) fn kernel_of(host: *const c_void) -> Outcome<u64> {
     }
     let (binary, name) = (function.binary, function.name.clone());
     let module = all.module(binary)?;
-    let kernel = any_gpu()?.kernel(module, &name).inspect_err(|&status| {
+    let mut gpu = any_gpu()?;
+    let found = if whole { gpu.kernel(module, &name) } else { gpu.kernel_for_attributes(module, &name) };
+    drop(gpu);
+    let kernel = found.inspect_err(|&status| {
         // Other reasons have been told.
         if status == Status::SYMBOL_NOT_FOUND {
             tell(&format!("the kernel {name} is not in the program's code"));
         }
     })?;
-    if let Some(function) = all.functions.get_mut(&(host as usize)) {
+    if let Some(function) = all.functions.get_mut(&(host as usize)).filter(|_| whole) {
         function.kernel = Some(kernel);
     }
     Ok(kernel)

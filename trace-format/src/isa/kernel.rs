@@ -178,12 +178,6 @@ impl MachineKernel {
         (window == space::CODE_WINDOW_HI).then(|| self.entries[at].1)
     }
 
-    /// Whether it was translated from machine code.
-    #[must_use]
-    pub fn is_machine_code(&self) -> bool {
-        self.files.first().is_some_and(|file| file.language == Language::MachineCode)
-    }
-
     /// The instruction of machine code at a byte address that counts from the beginning of `section`.
     #[must_use]
     pub fn instruction_at(&self, address: u64, section: Pc) -> Option<Pc> {

@@ -16,7 +16,8 @@ pub(super) fn translate(
     args: &mut Args<'_>,
 ) -> Result<Option<Inst>, Refusal> {
     let inst = match word.mnemonic {
-        "NOP" | "YIELD" | "DEPBAR" | "ERRBAR" | "CGAERRBAR" | "CCTL" | "LDGDEPBAR" => {
+        "NOP" | "YIELD" | "DEPBAR" | "ERRBAR" | "CGAERRBAR" | "CCTL" | "LDGDEPBAR" | "PREEXIT"
+        | "ACQBULK" => {
             for modifier in word.modifiers.iter() {
                 args.has(modifier);
             }

@@ -62,6 +62,14 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             let count = args.pick(&counts).unwrap_or(MatrixCount::X1);
             load(Op::Ldsm { count, trans }, args, Form::Narrow)?
         }
+        "STSM" => {
+            args.has("16");
+            let trans = Transposed(args.has("MT88"));
+            args.has("M88");
+            let counts = [("4", MatrixCount::X4), ("2", MatrixCount::X2)];
+            let count = args.pick(&counts).unwrap_or(MatrixCount::X1);
+            store(Op::Stsm { count, trans }, args, Form::Narrow)?
+        }
         "ATOMG" | "ATOM" | "ATOMS" => atomic(word, args, false)?,
         "RED" | "REDG" => reduction(args)?,
         _ => return Ok(None),

@@ -291,6 +291,19 @@ pub(super) fn shifted_and_subtracted(args: &mut Args<'_>) -> Result<Place, Refus
     Ok(Aside::of([shifted, sum]))
 }
 
+/// The upper word of a shifted pair, and a complement: the upper word of a difference, whose carry is that of the lower one.
+pub(super) fn lea_of_complement(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let Some(mut sum) = arithmetic::translate(word, args)? else { return Err("it is no sum".into()) };
+    // The row negates where the instruction complements.
+    if sum.src[0].neg || sum.src[2].neg || !sum.udst.is_zero() {
+        return Err("a complement in this place is not known of it".into());
+    }
+    let source = Src { neg: false, ..sum.src[1] };
+    let complement = Inst::new(Op::Lop3 { lut: Lut(0x0F) }).srcs([source, Src::RZ, Src::RZ]);
+    sum.src[1] = Src::reg(args.temporary(0));
+    Ok(Aside::of([complement.dst(args.temporary(0)), sum]))
+}
+
 /// The smaller or the larger of pairs.
 pub(super) fn minimum_of_pairs(args: &mut Args<'_>) -> Result<Place, Refusal> {
     let sign = args.pick(&[("S64", Sign::S32), ("U64", Sign::U32)]).ok_or("its type is not known")?;

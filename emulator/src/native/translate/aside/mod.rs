@@ -39,6 +39,9 @@ pub(super) fn translate(
         "WARPSYNC" if word.has("EXCLUSIVE") => flow::exclusive(code, args).map(Some),
         "BRX" | "BRXU" => flow::branch(code, word, args).map(Some),
         "LEA" | "ULEA" if word.has("X") && !word.has("HI") => integers::lea(args).map(Some),
+        "LEA" | "ULEA" if word.operands.iter().any(|operand| operand.complement) => {
+            integers::lea_of_complement(word, args).map(Some)
+        }
         "IMAD" if word.has("HI") && (word.has("X") || answers_second(word)) => {
             integers::high_with_carry(args).map(Some)
         }
@@ -61,6 +64,7 @@ pub(super) fn translate(
             flow::kept_result(code, at, args).map(Some)
         }
         "B2R" if word.has("RESULT") && !control::is_result(code, at) => flow::taken_result(args).map(Some),
+        "MUFU" if word.has("F16") || word.has("BF16") => packs::function_of_half(args).map(Some),
         "HMUL2" if word.has("F32") => packs::half_product(args).map(Some),
         "HADD2" if names(&["F32"]) => halves::converted_half(args).map(Some),
         "I2F"
@@ -81,6 +85,7 @@ pub(super) fn translate(
         "ATOMS" if word.has("SPIN") && accesses::answers(word).is_some() => {
             accesses::swapped(word, args).map(Some)
         }
+        "ELECT" => waterfall::elect(args).map(Some),
         "QSPC" => accesses::space(args).map(Some),
         "IMNMX" | "UIMNMX" if word.has("S64") || word.has("U64") => {
             integers::minimum_of_pairs(args).map(Some)

@@ -7,8 +7,8 @@ use super::super::half;
 use super::parts::{and, permuted};
 use sass::Instruction;
 use trace_format::isa::{
-    BoolFloat, BoolOp, FCmp, FloatTy, Ftz, HalfTy, Halves, High, Inst, IntTy, Lut, Max, NanProp, Op, Operand,
-    PackRnd, PredSrc, PrmtMode, Reg, Relu, Rnd, Sat, SatFinite, Sign, Src, Wide, Wrap,
+    BoolFloat, BoolOp, FCmp, FloatTy, Ftz, HalfTy, Halves, High, Inst, IntTy, Lut, Max, MufuFn, NanProp, Op,
+    Operand, PackRnd, PredSrc, PrmtMode, Reg, Relu, Rnd, Sat, SatFinite, Sign, Src, Wide, Wrap,
 };
 
 /// Formats of packed integers: the bits of one, whether it has a sign, and the row that saturates to it, if there is one.
@@ -249,4 +249,30 @@ fn widen(ty: HalfTy, source: Src, halves: Halves, to: Reg, insts: &mut Vec<Inst>
     let op = Op::F2f { dst: FloatTy::F32, src: ty.into(), rnd: Rnd::Rn, ftz: Ftz(false), sat: Sat(false) };
     insts.push(Inst::new(op).srcs([Src::reg(to)]).dst(to));
     Ok(Src { operand: Operand::Reg(to), ..source })
+}
+
+/// A function of a half, computed in single precision.
+pub(super) fn function_of_half(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let ty = if args.has("BF16") { HalfTy::Bf16 } else { HalfTy::F16 };
+    args.has("F16");
+    let func = args.pick(&[("EX2", MufuFn::Ex2), ("TANH", MufuFn::Tanh)]);
+    let func = func.ok_or("its function of halves is not known")?;
+    let dst = FloatTy::from(ty);
+    let op = Op::F2fp { dst, rnd: PackRnd::Nearest, relu: Relu(false), fin: SatFinite(false) };
+    let mut pack = Inst::new(op);
+    args.dst(&mut pack)?;
+    let (source, part) = args.part()?;
+    let halves = match part {
+        "" => Halves::Low,
+        "H1" => Halves::High,
+        _ => return Err(format!("the part .{part} of a register is not known of it")),
+    };
+    let [wide, result] = [0, 1].map(|number| args.temporary(number));
+    let mut insts = Vec::new();
+    let widened = widen(ty, source, halves, wide, &mut insts)?;
+    // Of single precision's subnormal numbers, a half may have become none.
+    let ftz = Ftz(ty == HalfTy::Bf16 && func == MufuFn::Ex2);
+    insts.push(Inst::new(Op::Mufu { func, ftz }).srcs([widened]).dst(result));
+    insts.push(pack.srcs([Src::RZ, Src::reg(result)]));
+    Ok(Aside::of(insts))
 }

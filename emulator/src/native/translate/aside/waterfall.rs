@@ -7,7 +7,9 @@ use super::super::args::{Args, EVERY_LANE};
 use super::super::code::{Aside, Code, Place, Refusal};
 use super::parts::Borrowed;
 use sass::{Instruction, Operand, PT, Value};
-use trace_format::isa::{BoolOp, Extended, ICmp, Inst, Op, Pred, PredSrc, Sign, Src, VoteMode};
+use trace_format::isa::{
+    BoolOp, Extended, ICmp, Inst, Op, Pred, PredSrc, ShiftAmount, Sign, SpecialReg, Src, VoteMode,
+};
 
 /// Whether a register is read into a uniform one, and a predicate says in which lanes it differs.
 pub(super) fn broadcasts(word: &Instruction) -> bool {
@@ -30,6 +32,33 @@ pub(super) fn broadcast(args: &mut Args<'_>) -> Result<Place, Refusal> {
     differs.pdst[0] = pred;
     differs.psrc[0] = if combined { PredSrc { pred, not: false } } else { PredSrc::TRUE };
     Ok(Aside::of([read, differs]))
+}
+
+/// One of the active lanes: the first, as a predicate and as a number.
+pub(super) fn elect(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let pred = args.pred_dst().ok_or("its predicate is missing")?;
+    let mut number = Inst::new(Op::R2ur {});
+    args.dst(&mut number)?;
+    if args.pred_src() != PredSrc::TRUE {
+        return Err("lanes that are left out are not known of it".into());
+    }
+    let [here, lowest, own] = [0, 1, 2].map(|number| args.temporary(number));
+    let mut ballot = Inst::new(Op::Vote { mode: VoteMode::Ballot }).srcs([EVERY_LANE]).dst(here);
+    ballot.psrc[0] = PredSrc::TRUE;
+    // The place of the lowest one is that of the highest one in the reverse order, counted from the other end.
+    let reversed = Inst::new(Op::Brev {}).srcs([Src::reg(here)]).dst(lowest);
+    let shift =
+        Inst::new(Op::Flo { sign: Sign::U32, sh: ShiftAmount(true) }).srcs([Src::reg(lowest)]).dst(lowest);
+    let lane = Inst::new(Op::S2r { sr: SpecialReg::LaneId }).dst(own);
+    let op = Op::Isetp { cmp: ICmp::Eq, sign: Sign::U32, bop: BoolOp::And, ex: Extended(false) };
+    let mut first = Inst::new(op).srcs([Src::reg(own), Src::reg(lowest)]);
+    (first.pdst[0], first.psrc[0]) = (pred, PredSrc::TRUE);
+    number.src[0] = Src::reg(lowest);
+    let mut insts = vec![ballot, reversed, shift, lane, first];
+    if !number.udst.is_zero() {
+        insts.push(number);
+    }
+    Ok(Aside::of(insts))
 }
 
 /// Whether all lanes take a branch if the guard holds in any of them.

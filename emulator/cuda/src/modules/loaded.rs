@@ -185,7 +185,7 @@ impl Modules {
         let begun = Instant::now();
         let lowered = found.device.kernel(name, &self.lowering).ok_or(Status::SYMBOL_NOT_FOUND)?;
         let lowered = lowered.map_err(refused)?;
-        let prepared = Prepared::new(&lowered.kernel, options).map_err(unprepared)?;
+        let prepared = Prepared::new(&lowered.kernel, options).map_err(|error| unprepared(&error))?;
         self.translation.took(begun.elapsed(), found.device.source().name());
         let kernel = Kernel::new(module, lowered, prepared);
         // What the program has set when only attributes were known stays.
@@ -214,7 +214,7 @@ impl Modules {
             return self.kernel(options, module, name);
         };
         let outline = Arc::new(outline.map_err(refused)?);
-        let prepared = Prepared::new(&outline.kernel, options).map_err(unprepared)?;
+        let prepared = Prepared::new(&outline.kernel, options).map_err(|error| unprepared(&error))?;
         let kernel = Kernel { outlined: true, ..Kernel::new(module, outline, prepared) };
         let handle = self.kernels.insert(kernel);
         found.kernels.insert(name.to_owned(), handle);
@@ -223,7 +223,7 @@ impl Modules {
 }
 
 /// Prints why a kernel cannot be launched.
-fn unprepared(error: LaunchError) -> Status {
+fn unprepared(error: &LaunchError) -> Status {
     tell(&error.to_string());
     closed::refused(Status::INVALID_PTX)
 }

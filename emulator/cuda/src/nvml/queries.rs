@@ -90,7 +90,8 @@ macro_rules! functions {
             #[doc = concat!("`", $name, "`, without its prefix.")]
             #[unsafe(export_name = $name)]
             extern "C" fn $f($($arg: $type),*) -> Return {
-                done((|| -> Answer { $body })())
+                let answer = || -> Answer { $body };
+                done(answer())
             }
         )*
     };

@@ -32,9 +32,12 @@ impl From<Dim3> for [u32; 3] {
     }
 }
 
+/// A configuration: grid, block, dynamic shared memory, stream.
+type Configuration = (Dim3, Dim3, usize, u64);
+
 thread_local! {
     /// Configurations between `<<<` and the launch. They are never dropped: destructors of the program may launch kernels.
-    static PUSHED: ManuallyDrop<RefCell<Vec<(Dim3, Dim3, usize, u64)>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+    static PUSHED: ManuallyDrop<RefCell<Vec<Configuration>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
 /// `__cudaPushCallConfiguration`.

@@ -79,7 +79,7 @@ fn missing_files() {
     let folder = Folder::new();
     folder.emu(&["run", "app.ptx"]).fails(&["cannot read app.ptx"]);
     let folder = folder.file("app.ptx", COPY);
-    folder.emu(&["run", "app.ptx"]).fails(&["app.toml: there is no such launch manifest", "--launch"]);
+    folder.emu(&["run", "app.ptx"]).fails(&["app.toml: there is no such launch manifest", "--manifest"]);
     folder.emu(&["run", "app.ptx", "--launch", "other.toml"]).fails(&["other.toml: there is no such"]);
     folder.emu(&["disasm", "other.ptx"]).fails(&["cannot read other.ptx"]);
 }

@@ -10,6 +10,8 @@ const SIMILAR: f64 = 0.8;
 /// assert_eq!(nearest("bwo", ["larf", "bow", "corf"]), Some("bow"));
 /// assert_eq!(nearest("gtx48", ["gtx480", "gtxtitan"]), Some("gtx480"));
 /// assert_eq!(nearest("zzz", ["larf", "bow", "corf"]), None);
+/// // Another number is another thing, not a slip of the hand.
+/// assert_eq!(nearest("rtx4090", ["rtx2060", "rtx3070"]), None);
 /// ```
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -19,10 +21,35 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         let typo = word.chars().count() > 2 && strsim::osa_distance(&word, &name.to_lowercase()) == 1;
         if typo { 1.0 } else { strsim::jaro_winkler(&word, &name.to_lowercase()) }
     };
-    let scored = known.into_iter().map(|name| (likeness(name), name)).filter(|(score, _)| *score >= SIMILAR);
+    let scored = known.into_iter().filter(|name| may_be_number_of(&digits(&word), &digits(name)));
+    let scored = scored.map(|name| (likeness(name), name)).filter(|(score, _)| *score >= SIMILAR);
     scored
         .fold(None::<(f64, &str)>, |best, next| best.filter(|best| best.0 >= next.0).or(Some(next)))
         .map(|best| best.1)
+}
+
+fn digits(word: &str) -> Vec<u8> {
+    word.bytes().filter(u8::is_ascii_digit).collect()
+}
+
+/// Whether digits are those of a name with two of them in another order, or with one too many or too few.
+fn may_be_number_of(typed: &[u8], name: &[u8]) -> bool {
+    let (short, long) = if typed.len() < name.len() { (typed, name) } else { (name, typed) };
+    match long.len() - short.len() {
+        0 => {
+            let sorted = |digits: &[u8]| {
+                let mut digits = digits.to_vec();
+                digits.sort_unstable();
+                digits
+            };
+            sorted(short) == sorted(long)
+        }
+        1 => {
+            let mut rest = long.iter();
+            short.iter().all(|digit| rest.any(|other| other == digit))
+        }
+        _ => false,
+    }
 }
 
 /// The message about a name that does not exist: what it should be, the name, and those that exist.

@@ -270,6 +270,18 @@ class Techniques(Case):
             with self.assertRaisesRegex(error, words):
                 self.trace.replay(tech=technique)
 
+    def test_misspelt_hooks_and_attributes_are_refused(self):
+        for attribute, meant in [
+            ("write_bak", "write_back"), ("colect", "collect"), ("isue", "issue"), ("start_wrap", "start_warp"),
+            ("tik", "tick"), ("counter", "counters"), ("need_values", "needs_values"), ("admit_block", "admits_block"),
+        ]:
+            with self.subTest(attribute):
+                misspelt = type("Misspelt", (LastResult,), {"name": "misspelt", attribute: lambda self: None})
+                with self.assertRaisesRegex(warplab.Error, f"nothing uses `{attribute}`; did you mean `{meant}`"):
+                    self.trace.replay(tech=[misspelt()])
+        own = type("Own", (LastResult,), {"name": "own", "_colect": lambda self: None, "table_of_values": 3})
+        self.trace.replay(tech=[own()])
+
     def test_wrong_declarations_are_named(self):
         for attribute, value, words in [
             ("storage", {"last": 3}, r"`storage\[\"last\"\]` of a technique is a warplab.Storage, not 3"),

@@ -225,6 +225,7 @@ fn cycles_at_small_sizes_are_those_of_the_table() {
     let ours = rows.into_iter().map(|(program, kernel, cycles)| Launch {
         program: program.to_owned(),
         kernel,
+        shape: timing::correlate::shape::Shape::default(),
         values: BTreeMap::from([("cycles", cycles as f64)]),
         slots: Vec::new(),
     });

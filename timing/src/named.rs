@@ -95,7 +95,8 @@ impl NamedMachine {
     /// # Errors
     /// The configuration, the energy table or a technique is refused.
     pub fn ready(&self, catalogue: &Catalogue) -> Result<Ready, String> {
-        let loaded = load(&self.config, &self.set).map_err(|why| why.to_string())?;
+        // The values may be those of --set, of --machine or of --vary: they are named as they were written.
+        let loaded = load(&self.config, &self.set).map_err(|why| why.to_string().replace("--set ", ""))?;
         let energy = EnergyTable::load(&loaded.config.energy)?;
         energy.check(catalogue.infos())?;
         let techniques = catalogue.select(&self.tech, &loaded.config).map_err(|why| why.to_string())?;

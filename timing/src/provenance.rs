@@ -1,5 +1,6 @@
-//! What produced a result: program, command, machine, techniques and traces. JSON results, pages, CSV and Parquet files and
-//! timelines have it, under `produced_by`, so that a result can be produced again.
+//! What produced a result: program, command, machine, techniques and traces. JSON results, pages, Parquet files and
+//! timelines have it under `produced_by`, CSV files and Konata logs in a file beside them, so that a result can be produced
+//! again.
 
 use crate::config::{GpuConfig, Loaded};
 use serde_json::{Map, Value, json};
@@ -67,6 +68,7 @@ impl Provenance {
         let config = &loaded.config;
         self.machine = Some(json!({
             "name": config.name,
+            "compute_capability": loaded.compute_capability,
             "overrides": overrides,
             "hash": config_hash(config),
             "config": config,
@@ -152,12 +154,6 @@ impl Provenance {
             // No part of a replay or a study is random; the data of a trace may be, see its seeds.
             "seed": null,
         })
-    }
-
-    /// The description in a CSV file: a comment before its table.
-    #[must_use]
-    pub fn csv_comment(&self) -> String {
-        report::csv_comment(&self.to_json())
     }
 }
 

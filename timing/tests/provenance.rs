@@ -8,12 +8,25 @@ use std::path::Path;
 
 const TIMING: &str = env!("CARGO_BIN_EXE_timing");
 
-/// The description in the comment of a CSV file, and the rows after it.
+/// The description in the file beside another one, which must be that of its content.
+fn beside(path: &Path) -> Value {
+    let described = std::fs::read_to_string(report::sidecar(path)).expect("a description");
+    let described: Value = serde_json::from_str(&described).expect("JSON");
+    let contents = std::fs::read(path).expect("the file");
+    let file = &described["file"];
+    assert_eq!(file["name"].as_str(), path.file_name().and_then(|name| name.to_str()), "{described}");
+    assert_eq!(file["bytes"], contents.len(), "{described}");
+    assert_eq!(file["hash"], timing::provenance::file_hash(path).expect("a hash"), "{described}");
+    described["produced_by"].clone()
+}
+
+/// The description of a CSV file, and its lines: a header, and rows with as many cells.
 fn of_csv(path: &Path) -> (Value, Vec<String>) {
     let all = std::fs::read_to_string(path).expect("a CSV file");
-    let (first, rest) = all.split_once('\n').expect("lines");
-    let by = first.strip_prefix("# produced_by ").unwrap_or_else(|| panic!("no comment: {first}"));
-    (serde_json::from_str(by).expect("JSON"), rest.lines().map(str::to_owned).collect())
+    let mut reader = csv::Reader::from_reader(all.as_bytes());
+    let columns = reader.headers().expect("a header").len();
+    assert!(columns > 1 && reader.records().all(|row| row.is_ok_and(|row| row.len() == columns)), "{all}");
+    (beside(path), all.lines().map(str::to_owned).collect())
 }
 
 /// Checks that a description names the machine, the technique's parameters and the trace of these tests.
@@ -80,9 +93,18 @@ fn every_file_of_a_replay_says_what_produced_it() {
     assert_eq!(&of_csv(&folder.join("s.csv")).0, by);
     let timeline: Value = serde_json::from_str(&read("t.json")).expect("JSON");
     assert_eq!(&timeline["otherData"]["produced_by"], by);
-    let log = read("k.log");
-    let comment = log.lines().nth(1).and_then(|line| line.strip_prefix("# produced_by ")).expect("a comment");
-    assert_eq!(serde_json::from_str::<Value>(comment).expect("JSON"), *by);
+    assert_eq!(beside(&folder.join("k.log")), *by);
+    for name in ["out.csv", "k.log", "out.csv.provenance.json", "out.json"] {
+        let output = run(TIMING, &["rerun", name, "--show"], folder);
+        assert!(output.status.success(), "{}", text(&output));
+        assert!(text(&output).starts_with("timing replay t.wtrace --config gtx480"), "{}", text(&output));
+    }
+    // A table is no result, and a description of another table is none of it.
+    let output = run(TIMING, &["rerun", "out.csv"], folder);
+    assert!(!output.status.success() && text(&output).contains("--show"), "{}", text(&output));
+    std::fs::write(folder.join("out.csv"), "trace\n").expect("another table");
+    let output = run(TIMING, &["rerun", "out.csv", "--show"], folder);
+    assert!(!output.status.success() && text(&output).contains("was changed since"), "{}", text(&output));
 }
 
 #[test]

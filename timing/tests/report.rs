@@ -373,7 +373,7 @@ fn ten_lines_of_python_redraw_a_figure() {
     let check = "import polars as pl, pathlib\n\
         for file in sorted(pathlib.Path('r/parquet').iterdir()):\n\
         \x20   table = pl.read_parquet(file)\n\
-        \x20   csv = pl.read_csv(f'r/csv/{file.stem}.csv', schema=table.schema, comment_prefix='#')\n\
+        \x20   csv = pl.read_csv(f'r/csv/{file.stem}.csv', schema=table.schema)\n\
         \x20   csv, table = (t.with_columns(pl.col(pl.String).fill_null('')) for t in (csv, table))\n\
         \x20   assert csv.equals(table), file\n\
         \x20   print(file.stem, table.shape)";

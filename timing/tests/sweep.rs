@@ -84,9 +84,7 @@ fn the_table_is_that_of_replays_at_any_number_of_threads() {
     }
     assert_eq!(kept(&folder.path().join("1")).len(), RUNS, "the baseline is replayed once");
     let mut lines = table.lines();
-    let by =
-        lines.next().and_then(|line| line.strip_prefix("# produced_by ")).expect("what produced the table");
-    let by: serde_json::Value = serde_json::from_str(by).expect("JSON");
+    let by = json_file(folder.path(), "1/sweep.csv.provenance.json")["produced_by"].clone();
     assert_eq!(by["traces"].as_array().map(Vec::len), Some(2));
     assert_eq!(
         (&by["command"][1], &by["machines"][0]["techniques"]["bow"]["window"]),
@@ -175,9 +173,13 @@ fn failures_are_rows_and_the_rest_goes_on() {
     let arguments = [&arguments[..], &["technique.bow.window=2,99", "-o", "out"]].concat();
     let output = timing(&arguments, folder.path());
     assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).contains("nothing was run: 1 of 3"), "{}", text(&output));
+    assert!(text(&output).contains("bow window=99: ") && !folder.path().join("out").exists());
+    let output = timing(&[&arguments[..], &["--skip-refused"]].concat(), folder.path());
+    assert_eq!(output.status.code(), Some(1));
     assert!(text(&output).contains("4 of 6 runs have no result"), "{}", text(&output));
     let table = read(folder.path(), "out/sweep.csv");
-    let failed: Vec<&str> = table.lines().filter(|line| !line.ends_with(',')).skip(2).collect();
+    let failed: Vec<&str> = table.lines().filter(|line| !line.ends_with(',')).skip(1).collect();
     assert_eq!(failed.len(), 4, "{failed:?}");
     assert!(failed[0].starts_with("a,,,titanx-pascal,bow,99,,,,") && failed[0].contains("`window`: 99"));
     assert!(failed[1].starts_with("bad,,,") && failed[1].contains("bad.wtrace"));
@@ -193,6 +195,37 @@ fn failures_are_rows_and_the_rest_goes_on() {
         let output = timing(&[&["sweep", "a.wtrace"][..], mistake].concat(), folder.path());
         assert_eq!(output.status.code(), Some(1), "{mistake:?}: {}", text(&output));
         assert!(text(&output).contains(said), "{mistake:?}: {}", text(&output));
+    }
+}
+
+/// Half of the machines cannot have 16 warps, and one refuses the kernel's blocks: nothing runs, and messages name what was
+/// typed.
+#[test]
+fn every_combination_is_checked_before_the_first_run() {
+    let folder = recorded();
+    let base = ["sweep", "a.wtrace", "--machine", "gtx480", "--machine", "titanx-pascal", "--vary"];
+    for (more, parts) in [
+        (
+            &["sm.max_warps=16,32", "-o", "out"][..],
+            &[
+                "2 of 4 combinations",
+                "gtx480 sm.max_warps=16: sm.max_warps=16: it conflicts with `sm.max_threads_per_block`",
+                "titanx-pascal sm.max_warps=16",
+                "32 × sm.max_warps = 512",
+                "--skip-refused",
+            ][..],
+        ),
+        // The kernel has registers for no block.
+        (&["sm.registers=65536,256", "-o", "out"], &["a at gtx480 sm.registers=256: ", "registers"]),
+    ] {
+        let output = timing(&[&base[..], more].concat(), folder.path());
+        assert_eq!(output.status.code(), Some(1), "{more:?}: {}", text(&output));
+        assert!(parts.iter().all(|part| text(&output).contains(part)), "{more:?}: {}", text(&output));
+        assert!(!text(&output).contains("--set"), "nobody wrote --set: {}", text(&output));
+        assert!(!folder.path().join("out").exists(), "{more:?}: nothing was run");
+        let output = timing(&[&base[..], more, &["--skip-refused"]].concat(), folder.path());
+        assert!(text(&output).contains("2 of 4 runs have no result"), "{more:?}: {}", text(&output));
+        std::fs::remove_dir_all(folder.path().join("out")).expect("the others ran");
     }
 }
 

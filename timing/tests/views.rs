@@ -432,8 +432,6 @@ fn read_log(text: &str) -> (BTreeMap<u64, Logged>, usize) {
                 let row = rows.get_mut(&number(1)).expect("begun");
                 assert!(row.end.replace((cycle(), flushed)).is_none(), "{line}: ended twice");
             }
-            // Viewers pass over what they do not know.
-            comment if comment.starts_with("# produced_by ") => {}
             other => panic!("unknown command {other}"),
         }
     }
@@ -447,7 +445,7 @@ fn the_konata_log_has_every_instruction_with_its_stages_in_order() {
     for (gpu, set, techniques) in MACHINES {
         let replay = run(&trace, gpu, set, techniques, whole());
         let mut text = Vec::new();
-        konata::write(&mut text, &trace, &replay, &Value::Null).expect("a log");
+        konata::write(&mut text, &trace, &replay, "timing replay").expect("a log");
         let text = String::from_utf8(text).expect("UTF-8");
         let (rows, arrows) = read_log(&text);
         let c = &replay.total.counters;
@@ -500,7 +498,7 @@ fn lane_1_has_a_cause_for_every_cycle_in_which_an_instruction_was_next() {
     for (gpu, set, techniques) in MACHINES {
         let replay = run(&trace, gpu, set, techniques, whole());
         let mut text = Vec::new();
-        let contents = konata::write(&mut text, &trace, &replay, &Value::Null).expect("a log");
+        let contents = konata::write(&mut text, &trace, &replay, "timing replay").expect("a log");
         assert_eq!(contents.bytes, text.len() as u64);
         let (rows, _) = read_log(&String::from_utf8(text).expect("UTF-8"));
         assert_eq!(contents.waits, rows.values().map(|row| row.waits.len()).sum::<usize>(), "{gpu}");
@@ -551,7 +549,7 @@ fn lane_1_of_a_single_warp_agrees_with_the_slots_of_its_scheduler() {
     let trace = Trace::open(&path).expect("the trace");
     let replay = run(&trace, "titanx-pascal", &["gpu.sms=1", "scheduler.issue_width=1"], &[], whole());
     let mut text = Vec::new();
-    konata::write(&mut text, &trace, &replay, &Value::Null).expect("a log");
+    konata::write(&mut text, &trace, &replay, "timing replay").expect("a log");
     let (rows, _) = read_log(&String::from_utf8(text).expect("UTF-8"));
     let mut shown: BTreeMap<&str, u64> = BTreeMap::new();
     for (name, from, to) in rows.values().flat_map(|row| &row.waits) {
@@ -579,7 +577,7 @@ fn the_stages_of_a_dependent_product_take_the_configured_cycles() {
     let trace = Trace::open(&path).expect("the trace");
     let replay = run(&trace, "gtx480", &["gpu.sms=1"], &[], whole());
     let mut text = Vec::new();
-    konata::write(&mut text, &trace, &replay, &Value::Null).expect("a log");
+    konata::write(&mut text, &trace, &replay, "timing replay").expect("a log");
     let (rows, _) = read_log(&String::from_utf8(text).expect("UTF-8"));
     let products: Vec<&Logged> = rows.values().filter(|row| row.label.contains("FFMA")).collect();
     assert_eq!(products.len(), 12);

@@ -41,8 +41,13 @@ for compiler in "$BUILT"/cuda/bin/*; do
     put "$compiler" "$prefix/lib/warplab/bin/${compiler##*/}" 755
 done
 share=$prefix/share
+# The bundled programs, which `timing reproduce` records.
+rm -rf "$share/warplab/workloads"
+mkdir -p "$share/warplab"
+cp -r "$checkout/tests/workloads" "$share/warplab/workloads"
+find "$share/warplab/workloads" -name '*.wtrace*' -delete
 mkdir -p "$share/man/man1" "$share/bash-completion/completions" "$share/zsh/site-functions" "$share/fish/vendor_completions.d"
-for program in emu timing trace; do
+for program in emu timing trace demo; do
     installed=$prefix/bin/$program
     "$installed" man -o "$share/man/man1" >/dev/null
     "$installed" completions bash >"$share/bash-completion/completions/$program"

@@ -59,6 +59,12 @@ staged=python/package/warplab/bin
 rm -rf "$staged"
 mkdir -p "$staged/cuda/bin"
 cp "$built/emu" "$built/timing" "$built/trace" "$staged/"
+# The bundled programs, for `timing reproduce` and the notebooks.
+rm -rf python/package/warplab/workloads
+git ls-files -z tests/workloads | while IFS= read -r -d '' file; do
+    mkdir -p "python/package/warplab/$(dirname "${file#tests/}")"
+    cp "$file" "python/package/warplab/${file#tests/}"
+done
 cp "$built/libcuda.so" "$staged/cuda/libcuda.so.1"
 cp "$built"/cuda/lib{cudart,nvidia-ml,cupti,cudnn}.so.* "$staged/cuda/"
 cp "$built"/cuda/bin/* "$staged/cuda/bin/"

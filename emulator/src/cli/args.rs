@@ -22,7 +22,7 @@ use std::path::PathBuf;
   emu record matmul.ptx -o matmul.wtrace         also writes the trace
   emu run -- ./app 1000                          a CUDA program as it is, its kernels emulated
   emu record -o app.wtrace -- ./app 1000         one trace of all that it launches
-  emu disasm matmul.ptx --kernel matmul --ptx    the machine kernel beside its PTX
+  emu disasm matmul.ptx --kernels matmul --ptx   the machine kernel beside its PTX
   emu inspect app.ptx                            what a PTX file holds, and what of it is not supported
   emu extract ./app -o out                       the PTX and machine code inside a program or library"
 )]
@@ -40,7 +40,7 @@ pub(super) enum Command {
   emu run -- ./app 1000               a CUDA program as it is; --summary result.json keeps what it launched
   emu run --device a100 -- python3 train.py   with tinygrad, Numba, CuPy, PyCUDA or Triton, for instance
   emu run app.ptx
-  emu run app.ptx --launch small.toml --threads 1
+  emu run app.ptx --manifest small.toml --threads 1
   emu run app.ptx --maxregs 32        what the kernels do with 32 registers per thread
   emu run app.ptx --set n=4096 --set a.len=n*2 --set launch.0.grid=[16,1,1] --dump c
   emu run app.cubin                   NVIDIA's machine code (nvcc -cubin -arch=sm_80 app.cu) with app.toml
@@ -59,9 +59,9 @@ pub(super) enum Command {
     /// List machine kernels: program counters, live registers, reconvergence points. Or NVIDIA's machine code (SASS).
     #[command(after_help = "Examples:
   emu disasm app.ptx
-  emu disasm app.ptx --kernel matmul --ptx
+  emu disasm app.ptx --kernels matmul --ptx
   emu disasm app.ptx --maxregs 32 --schedule source
-  emu disasm app.cubin --kernel matmul            NVIDIA's machine code (sm_75, 80, 86, 90, 120)
+  emu disasm app.cubin --kernels matmul           NVIDIA's machine code (sm_75, 80, 86, 90, 120)
   emu disasm ./app --code sass
 
 Machine code is listed as address, control bits and instruction. B01----:R2:W3:Y:S04 says: wait until the dependence
@@ -82,7 +82,7 @@ written (- for none); Y: another warp should issue in the next cycle; the warp i
     /// Write a launch manifest for the kernels of a PTX file, from their signatures.
     #[command(after_help = "Examples:
   emu init app.ptx                    writes app.toml beside it, with a launch of each kernel to fill in
-  emu init app.ptx --kernel gemm -o -     prints one for the kernel gemm")]
+  emu init app.ptx --kernels gemm -o -    prints one for the kernel gemm")]
     Init(Init),
     /// Print completions for a shell.
     #[command(after_help = "Example:
@@ -102,7 +102,7 @@ pub(super) struct Init {
     #[arg(value_name = "APP.ptx")]
     pub ptx: PathBuf,
     /// Only this kernel. May be repeated.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long = "kernels", alias = "kernel", value_name = "NAME")]
     pub kernel: Vec<String>,
     /// The manifest [default: APP.toml beside the PTX]; `-` for standard output.
     #[arg(short, long, value_name = "FILE.toml")]
@@ -183,7 +183,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "FILE.json", conflicts_with = "ptx")]
     pub summary: Option<PathBuf>,
     /// The launch manifest [default: APP.toml beside the PTX].
-    #[arg(long, value_name = "FILE.toml", conflicts_with = "program")]
+    #[arg(long = "manifest", alias = "launch", value_name = "FILE.toml", conflicts_with = "program")]
     pub launch: Option<PathBuf>,
     /// The size of the manifest, [sizes.NAME] there: other values of its scalars [default: test, the scalars as
     /// they are written].
@@ -279,7 +279,7 @@ pub(super) struct Disasm {
     #[arg(long = "code", value_name = "KIND")]
     pub kind: Option<CodeKind>,
     /// Only this kernel.
-    #[arg(long, value_name = "K")]
+    #[arg(long = "kernels", alias = "kernel", value_name = "NAME")]
     pub kernel: Option<String>,
     /// Show the lines of PTX, and of CUDA if it has been compiled with -lineinfo, that instructions come from.
     #[arg(long = "ptx")]
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn every_option_with_a_path_is_known_to_read_or_to_write() {
         let command = Arguments::command();
-        assert_eq!(unclassified(&command, &["cubin", "launch"]), Vec::<String>::new());
+        assert_eq!(unclassified(&command, &["cubin", "manifest"]), Vec::<String>::new());
         assert!(!unclassified(&command, &[]).is_empty());
     }
 }

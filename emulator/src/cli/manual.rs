@@ -9,7 +9,8 @@ use warplab_host::manual;
 
 /// Prints completions.
 pub(super) fn completions(args: &Completions) -> Result<(), CliError> {
-    let text = manual::completions(Arguments::command(), args.shell);
+    let devices = warplab_gpus::Device::all().iter().map(|device| device.name.clone()).collect();
+    let text = manual::completions(Arguments::command(), args.shell, &[("device", devices)]);
     Ok(console::out(true).write_all(&text)?)
 }
 

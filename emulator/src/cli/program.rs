@@ -109,9 +109,25 @@ fn start(mut command: Command) -> CliError {
     let error = command.exec();
     let program = Path::new(command.get_program()).display().to_string();
     match error.kind() {
-        std::io::ErrorKind::NotFound => CliError::Usage(format!("there is no program {program}")),
+        std::io::ErrorKind::NotFound => CliError::Usage(missing(&program)),
         _ => CliError::Usage(format!("{program} cannot be started: {error}")),
     }
+}
+
+/// The message about a program that does not exist: a name without a folder is searched in `PATH` only.
+fn missing(program: &str) -> String {
+    if program.contains('/') {
+        return format!("there is no program {program}; check the path, which begins at the current folder");
+    }
+    if Path::new(program).is_file() {
+        let here = warplab_host::shell::quoted(&format!("./{program}"));
+        return format!(
+            "there is no program {program} in PATH; for the one in the current folder write {here}: `emu record -- {here}`"
+        );
+    }
+    format!(
+        "there is no program {program} in PATH or in the current folder; name it with its folder, as in ./{program}"
+    )
 }
 
 fn set(command: &mut Command, name: &str, value: Option<impl AsRef<OsStr>>) {

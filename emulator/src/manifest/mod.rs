@@ -39,7 +39,7 @@ impl Manifest {
                 _ => format!("the launch manifest cannot be read: {error}"),
             };
             ManifestError::file(&file, what).with_help(
-                "a manifest says which kernel to launch on which data; put it beside the PTX or name it with --launch",
+                "a manifest says which kernel to launch on which data; put it beside the PTX or name it with --manifest",
             )
         })?;
         Manifest::parse(path, &text, size, overrides)

@@ -34,6 +34,7 @@ from ._core import (
     techniques,
 )
 from ._record import Recording, record, record_ptx
+from ._workloads import workloads
 from .technique import Storage, Technique
 
 __all__ = [
@@ -62,4 +63,5 @@ __all__ = [
     "study",
     "sweep",
     "techniques",
+    "workloads",
 ]

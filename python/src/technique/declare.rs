@@ -5,7 +5,7 @@
 
 use crate::error::error;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use warplab_technique::{CauseInfo, Claim, CounterInfo, Hooks, Shape, StorageInfo, TechniqueInfo};
@@ -94,6 +94,7 @@ impl Declared {
                 methods.push(method);
             }
         }
+        refuse_misspelt(&object.get_type(), &base, &name)?;
         let storage = storage(object)?;
         let written = Written {
             name,
@@ -114,6 +115,28 @@ impl Declared {
             methods,
         })
     }
+}
+
+/// Refuses an attribute that the base class does not have and that is spelt almost like one that it has: nothing would call
+/// or read it.
+fn refuse_misspelt(class: &Bound<'_, PyType>, base: &Bound<'_, PyAny>, technique: &str) -> PyResult<()> {
+    let names = |of: &Bound<'_, PyAny>| -> PyResult<Vec<String>> {
+        let all: Vec<String> = of.dir()?.extract()?;
+        Ok(all.into_iter().filter(|name| !name.starts_with('_')).collect())
+    };
+    let known = names(base)?;
+    for name in names(class.as_any())? {
+        if known.contains(&name) {
+            continue;
+        }
+        if let Some(meant) = warplab_host::names::nearest(&name, known.iter().map(String::as_str)) {
+            return Err(error(format!(
+                "technique {technique}: nothing uses `{name}`; did you mean `{meant}`? (an attribute of your own begins with an \
+                 underscore where its name is like one of warplab.Technique)"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// An attribute of a class, which is refused with its name if it is something else than expected.

@@ -88,12 +88,16 @@ impl Axis {
 
     /// A value with its unit, for tooltips.
     pub(crate) fn show(&self, value: f64) -> String {
-        self.format.show_with_unit(value, &self.unit)
+        if self.unit.is_empty() {
+            self.format.label(value)
+        } else {
+            self.format.show_with_unit(value, &self.unit)
+        }
     }
 
     /// A value in short form: with the unit only if a prefix belongs to it.
     pub(crate) fn brief(&self, value: f64) -> String {
-        if self.format.has_prefix() { self.show(value) } else { self.format.show(value) }
+        if self.format.has_prefix() { self.show(value) } else { self.format.label(value) }
     }
 
     /// Whether the axis can show this value at all.
@@ -126,6 +130,8 @@ impl Axis {
             return self.logarithmic(lo, hi);
         }
         let step = nice_step((hi - lo) / ticks.max(1) as f64);
+        // Whole numbers have none in between.
+        let step = if self.format == Format::Integer { step.max(1.0) } else { step };
         if min.is_none() {
             lo = (lo / step + 1e-9).floor() * step;
         }
@@ -200,6 +206,13 @@ impl Scale {
     pub(crate) fn tick_at(&mut self, values: &[f64]) {
         let within = values.iter().copied().filter(|&v| self.axis.shows(v) && !self.cuts(v));
         self.ticks = within.map(|v| self.axis.transform(v)).collect();
+        // Labels have the digits that these values need, not those of round steps.
+        let whole = self.ticks.iter().all(|tick| tick.fract() == 0.0);
+        let gaps = self.ticks.windows(2).map(|pair| (pair[1] - pair[0]).abs()).filter(|gap| *gap > 0.0);
+        let least = gaps.fold(f64::INFINITY, f64::min);
+        if self.axis.spacing == Spacing::Linear && least.is_finite() {
+            self.step = if whole { least.max(1.0) } else { least };
+        }
     }
 
     /// Position (0 to 1) and label of every tick.
@@ -272,6 +285,11 @@ mod tests {
         let float = Axis::new("", Format::Float(2));
         assert_eq!(labels(&float, &[], &[]), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(labels(&float, &[3.0], &[0.0]), ["0", "1", "2", "3"]);
+        let counted = Axis::new("", Format::Integer);
+        assert_eq!(labels(&counted, &[2.0, 4.0], &[]), ["2", "3", "4"]);
+        let mut stops = counted.scale([2.0, 4.0].into_iter(), &[], 9);
+        stops.tick_at(&[2.0, 3.0, 4.0]);
+        assert_eq!(stops.ticks().into_iter().map(|tick| tick.1).collect::<Vec<_>>(), ["2", "3", "4"]);
         let sweep = Axis::new("", Format::Integer).log2();
         assert_eq!(labels(&sweep, &[1.0, 16.0, 0.0, -3.0], &[]), ["1", "2", "4", "8", "16"]);
     }

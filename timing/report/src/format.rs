@@ -74,6 +74,36 @@ impl Format {
         }
     }
 
+    /// The value as a label over a bar: a ratio near 1 with three significant digits of its difference from 1, up to four after
+    /// the point, and more where it would read as 1: bars of different height do not have the same label.
+    ///
+    /// ```
+    /// use report::Format;
+    /// let label = |value| Format::Ratio(2).label(value);
+    /// assert_eq!([1.0, 1.00437, 1.0169, 0.69].map(label), ["×1.00", "×1.0044", "×1.0169", "×0.69"]);
+    /// ```
+    #[must_use]
+    pub fn label(self, value: f64) -> String {
+        match self {
+            Self::Ratio(digits) => {
+                let difference = (value - 1.0).abs();
+                let leading = -difference.log10().floor();
+                let near = difference < 0.1 && leading.is_finite();
+                let needed = (leading + 2.0).min(4.0).max(leading).min(9.0) as u8;
+                Self::Ratio(if near { digits.max(needed) } else { digits }).show(value)
+            }
+            other => other.show(value),
+        }
+    }
+
+    /// The format of a column of such values: ratios with the digits that tell small differences.
+    pub(crate) fn of_column(self) -> Self {
+        match self {
+            Self::Ratio(digits) => Self::Ratio(digits.max(4)),
+            other => other,
+        }
+    }
+
     /// Whether numbers carry a prefix (k, µ, Ki) that the unit belongs to.
     pub(crate) fn has_prefix(self) -> bool {
         matches!(self, Self::Si | Self::Bytes)

@@ -54,6 +54,7 @@ mod plain;
 mod png;
 mod report;
 mod section;
+mod sidecar;
 mod source;
 mod svg;
 mod table;
@@ -63,13 +64,15 @@ mod write;
 pub use axis::Axis;
 pub use chart::{
     BarChart, Chart, HeatChart, Histogram, Line, LineChart, Mean, Points, ScatterChart, Series, StackedChart,
-    arithmetic_mean, geometric_mean,
+    arithmetic_mean, distinct, geometric_mean,
 };
 pub use error::{Error, Result};
 pub use format::{Format, MISSING, integer};
 pub use highlight::Language;
-pub use report::{DataSet, Report, csv_comment};
+pub use plain::limit_lines;
+pub use report::{DataSet, Report};
 pub use section::{Callout, Code, Kpi, Section, Tone};
+pub use sidecar::{SIDECAR, sidecar, sidecar_of, sidecar_text};
 pub use source::SourceListing;
 pub use table::{Cell, Column, Table};
 pub use text::escape;

@@ -10,15 +10,8 @@ use crate::table::Table;
 /// Version of the JSON layout; raised when keys change meaning.
 const SCHEMA: &str = "warplab-report/1";
 
-/// Key of what produced the numbers, in JSON, in the comment of a CSV file and in the metadata of a Parquet file.
+/// Key of what produced the numbers, in JSON, in the file beside a CSV file and in the metadata of a Parquet file.
 pub(crate) const PRODUCED_BY: &str = "produced_by";
-
-/// The comment before the table of a CSV file: `# produced_by` and the description in one line of JSON. Readers of CSV are
-/// told to pass over lines that begin with `#`.
-#[must_use]
-pub fn csv_comment(produced_by: &Value) -> String {
-    format!("# {PRODUCED_BY} {produced_by}\n")
-}
 
 /// A report under construction.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +60,8 @@ impl Report {
         self
     }
 
-    /// What produced the numbers, as data: it is in the page, the JSON, and each CSV and Parquet file.
+    /// What produced the numbers, as data: it is in the page, the JSON and each Parquet file, and beside each
+    /// CSV file.
     #[must_use]
     pub fn produced_by(mut self, what: Value) -> Self {
         self.produced_by = Some(what);

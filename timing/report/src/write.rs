@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::outline::{Item, Outline};
 use crate::page::{GENERATOR, POLICY, figure_width};
-use crate::report::{Report, csv_comment};
+use crate::report::Report;
+use crate::sidecar::{sidecar, sidecar_of};
 use warplab_host::destination::Destination;
 
 /// Name of the page.
@@ -26,7 +27,7 @@ pub struct WrittenReport {
     pub html: PathBuf,
     /// The data: `data.json`.
     pub json: PathBuf,
-    /// One file per chart, table and listing: `csv/ID.csv`.
+    /// One file per chart, table and listing: `csv/ID.csv`. What produced it is in `csv/ID.csv.provenance.json`.
     pub csvs: Vec<PathBuf>,
     /// One file per chart, table and listing: `parquet/ID.parquet`. None without the feature `parquet`.
     pub parquets: Vec<PathBuf>,
@@ -52,10 +53,13 @@ impl Report {
             fs::create_dir_all(folder).map_err(io("create the folder", folder))?;
         }
         let mut csvs = Vec::new();
-        let comment = self.produced_by.as_ref().map(csv_comment).unwrap_or_default();
         for data in self.data_sets() {
-            let text = comment.clone() + &data.table.to_csv();
-            csvs.push(replace(csv_dir.join(format!("{}.csv", data.id)), text.as_bytes())?);
+            let text = data.table.to_csv();
+            let path = replace(csv_dir.join(format!("{}.csv", data.id)), text.as_bytes())?;
+            if let Some(by) = &self.produced_by {
+                replace(sidecar(&path), sidecar_of(&path, text.as_bytes(), by).as_bytes())?;
+            }
+            csvs.push(path);
         }
         let parquets = self.write_parquets(dir)?;
         let mut svgs = Vec::new();

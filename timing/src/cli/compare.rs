@@ -33,9 +33,30 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, CliError> {
     let (before, after) = (read(&arguments.before)?, read(&arguments.after)?);
+    same_kind(arguments, &before, &after)?;
     let found = compare(&before, &after, arguments.threshold);
     output::print(&found.to_text(arguments.top))?;
     Ok(if arguments.exit_code && !found.is_same() { ExitCode::from(2) } else { ExitCode::SUCCESS })
+}
+
+/// Refuses two results of different commands, which have no number in common.
+fn same_kind(arguments: &Arguments, before: &Value, after: &Value) -> Result<(), CliError> {
+    let (earlier, later) = (schema(before), schema(after));
+    let kind = |schema: &str| schema.split('/').next().unwrap_or_default().to_owned();
+    if earlier == later {
+        return Ok(());
+    }
+    let (a, b) = (arguments.before.display(), arguments.after.display());
+    let remedy = match kind(earlier) == kind(later) {
+        true => format!("two versions of one form; `timing rerun {a}` says what this version makes of it"),
+        false => "results of different commands; compare two of the same command, such as two of `timing replay --json`"
+            .to_owned(),
+    };
+    Err(CliError(format!("{a} is a {earlier} and {b} a {later}: these are {remedy}")))
+}
+
+fn schema(value: &Value) -> &str {
+    value.get("schema").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Reads a JSON document that this program wrote.
@@ -48,13 +69,13 @@ pub(super) fn read(path: &Path) -> Result<Value, CliError> {
         input::read_text(path, input::RESULT_BYTES).map_err(|why| format!("cannot read {shown}: {why}"))?;
     let value: Value = serde_json::from_str(&text)
         .map_err(|why| format!("{shown}: a JSON result of `timing` is expected, and this is none: {why}"))?;
-    let schema = value.get("schema").and_then(Value::as_str);
-    match schema {
-        Some(schema) if schema.starts_with("warplab-") => Ok(value),
-        _ => {
-            Err(format!("{shown}: not a result of `timing`: it has no `schema` that begins with warplab-")
-                .into())
-        }
+    match schema(&value) {
+        schema if schema.starts_with("warplab-") => Ok(value),
+        _ => Err(format!(
+            "{shown}: not a result of `timing`: it has no `schema` that begins with warplab-; `timing replay`, `study`, \
+             `why` and others write one with --json, `timing report` as data.json"
+        )
+        .into()),
     }
 }
 

@@ -13,6 +13,9 @@ pub(super) enum Command {
     /// Prints every key with its value, its file and line, and the comment on its source.
     Show(ShowArguments),
     /// Prints every key with the numbers that it accepts and its meaning.
+    #[command(
+        after_help = "Examples:\n  timing config keys\n  timing config keys | grep '^l2'\n  timing list max_warps"
+    )]
     Keys,
     /// Converts option files of GPGPU-Sim and Accel-Sim to a configuration, and lists options without effect.
     Import(ImportArguments),

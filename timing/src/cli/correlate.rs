@@ -28,7 +28,8 @@ use warplab_host::input;
     --counters`) or a profiler's metrics; program says which trace is meant, launch which launch of the kernel (from 0, or \
     mean; a kernel with one row and no launch means all of its launches). The format is found by the header. In a folder, \
     the name of each file is a program if a trace is called so.\n\n\
-    Kernels are matched by name, mangled or not, and by the order of the launches with that name. Kernels of one side, \
+    Kernels are matched by name, mangled or not, by grid and block where the reference has them, and by the order of the launches \
+    with these. Kernels of one side, \
     and columns that ours has no counterpart of, are listed. Cycles of a profile without a cycle counter are durations \
     times the profile's clock, or the configuration's.\n\n\
     Metrics: cycles, warp_instructions, thread_instructions, ipc, active_ipc, occupancy, global_loads, global_stores, \
@@ -56,6 +57,9 @@ pub(super) struct Arguments {
     /// The configuration of the results, if it is not the built-in one or the file that they name.
     #[arg(long, value_name = "NAME|FILE.toml")]
     config: Option<String>,
+    /// Compares with a profile of a GPU of another compute capability, which is refused otherwise.
+    #[arg(long)]
+    other_gpu: bool,
     /// A value of the configuration that the replay had; may be repeated.
     #[arg(long, value_name = "PATH.TO.KEY=VALUE")]
     set: Vec<String>,
@@ -94,6 +98,7 @@ pub(super) fn run(arguments: &Arguments, command: &[String]) -> Result<ExitCode,
         paths => Some(launches(&read_all(paths)?, machine.as_ref())?),
     };
     let mut reference = read_reference(&arguments.reference, &ours, machine.as_ref())?;
+    same_capability(arguments, &files, &mut reference)?;
     if let Some(path) = &arguments.instructions {
         let streams = in_file(path, |text| Ok(reference::read(text, None, machine.as_ref())?))?;
         let rows = reference.add_instructions(&streams);
@@ -115,7 +120,17 @@ pub(super) fn run(arguments: &Arguments, command: &[String]) -> Result<ExitCode,
 /// A file of ours.
 enum File {
     Result(PathBuf, Value),
-    Table(PathBuf, String),
+    /// A table, and what produced it, if the file beside it says so.
+    Table(PathBuf, String, Value),
+}
+
+impl File {
+    fn produced_by(&self) -> &Value {
+        match self {
+            File::Result(_, value) => &value[KEY],
+            File::Table(.., by) => by,
+        }
+    }
 }
 
 /// Reads files, and in folders the results; other JSON in folders is passed over with a note.
@@ -149,7 +164,10 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<File>, CliError> {
 
 fn read(path: &Path) -> Result<File, CliError> {
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
-        return in_file(path, |text| Ok(File::Table(path.to_owned(), text.to_owned())));
+        return in_file(path, |text| {
+            let by = output::produced_by(path, text).unwrap_or_default();
+            Ok(File::Table(path.to_owned(), text.to_owned(), by))
+        });
     }
     in_file(path, |text| {
         let hint = "expected a result of `timing replay --json`, or a table in a file that ends in .csv";
@@ -162,14 +180,15 @@ fn is_replay(value: &Value) -> bool {
     value.get("schema").and_then(Value::as_str).is_some_and(|schema| schema.starts_with("warplab-replay/"))
 }
 
-/// The files of a folder with one of these extensions, by name.
+/// The files of a folder with one of these extensions, by name, without the descriptions beside tables.
 fn entries(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>, CliError> {
     let cannot = |why: std::io::Error| format!("cannot read the folder {}: {why}", folder.display());
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(cannot)? {
         let path = entry.map_err(cannot)?.path();
         let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-        if path.is_file() && extension.is_some_and(|extension| extensions.contains(&extension.as_str())) {
+        let wanted = extension.is_some_and(|extension| extensions.contains(&extension.as_str()));
+        if path.is_file() && wanted && !path.to_string_lossy().ends_with(report::SIDECAR) {
             files.push(path);
         }
     }
@@ -216,18 +235,48 @@ fn machine(arguments: &Arguments, files: &[File]) -> Result<Option<Machine>, Cli
     }
 }
 
+/// Refuses a profile of a GPU of another compute capability than that of our machine, where both are known.
+fn same_capability(arguments: &Arguments, files: &[File], reference: &mut Reference) -> Result<(), CliError> {
+    let of_results = || {
+        let machines = files.iter().map(|file| &file.produced_by()["machine"]["compute_capability"]);
+        machines.filter_map(|parts| serde_json::from_value(parts.clone()).ok()).next()
+    };
+    let built_in = || {
+        let name = files.iter().find_map(configuration)?.split(',').next()?;
+        load(name, &[]).ok()?.compute_capability
+    };
+    let own: Option<[i64; 2]> = match &arguments.config {
+        Some(name) => load(name, &[])?.compute_capability,
+        None => of_results().or_else(built_in),
+    };
+    let Some([major, minor]) = own else { return Ok(()) };
+    let ours = format!("{major}.{minor}");
+    let others: Vec<&str> =
+        reference.capabilities.iter().map(String::as_str).filter(|cc| *cc != ours).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    let other = others.join(", ");
+    if !arguments.other_gpu {
+        return Err(CliError(format!(
+            "{} is of a GPU of compute capability {other}, and ours is of {ours}: replay on a configuration of {other} (`timing \
+             list` shows all), or compare the two machines with --other-gpu",
+            arguments.reference.display()
+        )));
+    }
+    reference.notes.push(format!("the reference is of compute capability {other}, ours of {ours}"));
+    Ok(())
+}
+
 /// All values of the machine, if the result has them.
 fn recorded(file: &File) -> Option<GpuConfig> {
-    match file {
-        File::Result(_, value) => serde_json::from_value(value[KEY]["machine"]["config"].clone()).ok(),
-        File::Table(..) => None,
-    }
+    serde_json::from_value(file.produced_by()["machine"]["config"].clone()).ok()
 }
 
 fn configuration(file: &File) -> Option<&str> {
     match file {
         File::Result(_, value) => results::configuration(value),
-        File::Table(..) => None,
+        File::Table(.., by) => by["machine"]["name"].as_str(),
     }
 }
 
@@ -236,7 +285,7 @@ fn launches(files: &[File], machine: Option<&Machine>) -> Result<Vec<Launch>, Cl
     for file in files {
         let (path, found) = match file {
             File::Result(path, value) => (path, results::of_replay(value, machine)),
-            File::Table(path, text) => (path, results::of_table(text, machine)),
+            File::Table(path, text, _) => (path, results::of_table(text, machine)),
         };
         all.extend(found.map_err(|why| format!("{}: {why}", path.display()))?);
     }
@@ -271,9 +320,7 @@ fn write(
     let configuration = files.iter().find_map(configuration);
     let mut by = Provenance::new(command);
     for file in files {
-        if let File::Result(_, value) = file {
-            by.take_over(&value[KEY]);
-        }
+        by.take_over(file.produced_by());
     }
     if !to_stdout {
         let on = configuration.map_or(String::new(), |name| format!(" on {name}"));
@@ -293,7 +340,7 @@ fn write(
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     if let Some(path) = &arguments.csv {
-        output::write_file(path, &(by.csv_comment() + &found.to_csv()?))?;
+        output::write_table(path, &found.to_csv()?, &by.to_json())?;
     }
     if let Some(path) = &arguments.html {
         let about = [

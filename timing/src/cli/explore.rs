@@ -4,7 +4,7 @@ use super::error::CliError;
 use super::left_out::LeftOut;
 use super::output;
 use super::progress::{GOES_ON, LateBar, on_interrupt, time_left};
-use super::shared::{ReplayArguments, words};
+use super::shared::{RefusedArguments, ReplayArguments, words};
 use crate::config::load;
 use crate::explore::{self, Base, Explored, Space};
 use crate::named::NamedMachine;
@@ -60,6 +60,8 @@ pub(super) struct Arguments {
     /// Writes the points as JSON; `-` for stdout.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    refused: RefusedArguments,
 }
 
 pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Result<(), CliError> {
@@ -105,6 +107,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         launches: replayed.launches.as_deref(),
     };
     let plan = explore::plan(base, &points, requested, catalogue)?;
+    arguments.refused.check(&plan)?;
     let store = arguments.output.clone().map(Store::at);
     let sweep =
         Sweep { plan: &plan, store: store.as_ref(), catalogue, threads: replayed.threads(), retry: false };

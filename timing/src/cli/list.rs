@@ -1,16 +1,15 @@
 //! `timing list`: lists techniques, studies, configurations and policies, with their papers.
 
 use super::error::CliError;
-use super::{output, workloads};
+use super::{lookup, output, workloads};
 use crate::config::{builtin, load_text};
 use crate::policy::PolicyEntry;
 use crate::stats::counter_entries;
 use crate::stats::{COUNTERS, EnergyTable, LATENCIES, Stall};
 use crate::studies;
-use crate::techniques::{Catalogue, ParamInfo};
+use crate::techniques::{Catalogue, ParamInfo, TechniqueInfo};
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
-use warplab_host::names;
 
 /// Arguments of `timing list`.
 #[derive(Args, Debug)]
@@ -19,8 +18,8 @@ use warplab_host::names;
     timing list workloads darsie       those of a paper, of a suite, or with a name\n  \
     timing list workloads --size test")]
 pub(super) struct Arguments {
-    /// Explains this technique (parameters, counters, structures, stall causes, causes of lost opportunities)
-    /// or policy; `workloads` lists the bundled programs.
+    /// Explains this technique (parameters, counters, structures, stall causes, causes of lost opportunities), policy, study,
+    /// configuration, energy table, key of a configuration or counter; `workloads` lists the bundled programs.
     #[arg(conflicts_with = "counters")]
     name: Option<String>,
     /// With `workloads`: a paper, a suite or part of a name.
@@ -42,10 +41,11 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
         return Err(CliError(format!("only `timing list workloads` takes a further word, here {filter}")));
     }
     if let Some(name) = &arguments.name {
-        return output::print(&match policy(name) {
-            Some(text) => text,
-            None => technique(name, catalogue)?,
-        });
+        let of_catalogue = catalogue.info(name).map(|info| technique(name, info));
+        return match of_catalogue.or_else(|| policy(name)).or_else(|| lookup::find(name)) {
+            Some(text) => output::print(&text),
+            None => Err(CliError(lookup::unknown(name, catalogue))),
+        };
     }
     if arguments.counters {
         return output::print(&counters());
@@ -110,12 +110,7 @@ fn parameter(row: &ParamInfo) -> Vec<String> {
 }
 
 /// Description of a technique.
-fn technique(name: &str, catalogue: &Catalogue) -> Result<String, CliError> {
-    let info = catalogue.info(name).ok_or_else(|| {
-        let policies = crate::policy::KINDS.iter().flat_map(|kind| kind.2).map(|row| row.info.name);
-        let known: Vec<&str> = catalogue.rows().map(|row| row.info.name).chain(policies).collect();
-        CliError(names::unknown("technique or policy", name, &known))
-    })?;
+fn technique(name: &str, info: &TechniqueInfo) -> String {
     let claims: Vec<String> = info.claims.iter().map(ToString::to_string).collect();
     let mut text = format!("{name}: {}\n{}\n", info.summary, info.paper);
     if !claims.is_empty() {
@@ -123,6 +118,9 @@ fn technique(name: &str, catalogue: &Catalogue) -> Result<String, CliError> {
     }
     if !info.opportunity.is_empty() {
         text += &format!("An opportunity is {}.\n", info.opportunity);
+    }
+    if !info.partners.is_empty() {
+        text += &format!("It changes nothing without {}.\n", info.partners.join(" or "));
     }
     let params = (info.params)();
     let params = params.iter().map(parameter);
@@ -142,7 +140,7 @@ fn technique(name: &str, catalogue: &Catalogue) -> Result<String, CliError> {
         text += "\n";
         text += &section(&title, last, rows);
     }
-    Ok(text)
+    text
 }
 
 fn counters() -> String {

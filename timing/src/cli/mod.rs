@@ -10,6 +10,7 @@ mod explore;
 mod import_trace;
 mod left_out;
 mod list;
+mod lookup;
 mod manual;
 mod output;
 mod progress;
@@ -110,6 +111,9 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
             return if asked { ExitCode::SUCCESS } else { ExitCode::from(2) };
         }
     };
+    if let Some(width) = output::terminal_width() {
+        ::report::limit_lines(width);
+    }
     let done = |outcome: Result<(), CliError>| outcome.map(|()| ExitCode::SUCCESS);
     let outcome = warplab_host::limits::check().map_err(CliError).and_then(|()| match &parsed.command {
         Command::Replay(arguments) => done(replay::run(arguments, &catalogue, &command)),
@@ -125,7 +129,9 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
         Command::List(arguments) => done(list::run(arguments, &catalogue)),
         Command::ImportTrace(arguments) => done(import_trace::run(arguments)),
         Command::Config(command) => done(config::run(command)),
-        Command::Completions(arguments) => done(manual::completions(arguments, Arguments::command())),
+        Command::Completions(arguments) => {
+            done(manual::completions(arguments, Arguments::command(), &catalogue))
+        }
         Command::Man(arguments) => done(manual::man(arguments, Arguments::command())),
     });
     match outcome {

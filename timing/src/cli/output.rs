@@ -2,14 +2,23 @@
 
 use super::error::CliError;
 use crate::config::GpuConfig;
+use crate::provenance::KEY;
 use crate::replay::Replay;
 use crate::store::Store;
 use crate::traces;
 pub(super) use crate::traces::label;
+use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
 use warplab_host::console;
 use warplab_host::destination::Destination;
+use warplab_host::input;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Characters of a line of the terminal that is printed to; none if it is none.
+pub(super) fn terminal_width() -> Option<usize> {
+    comfy_table::Table::new().width().map(usize::from)
+}
 
 /// Prints to stdout; a closed pipe is no error.
 pub(super) fn print(text: &str) -> Result<(), CliError> {
@@ -73,6 +82,28 @@ pub(super) fn write_with(
     write: impl FnOnce(&mut std::io::BufWriter<&std::fs::File>) -> std::io::Result<()>,
 ) -> Result<(), CliError> {
     destination(path)?.write(write).map_err(|error| cannot_write(path, &error))
+}
+
+/// Writes a CSV file, and beside it what produced it. Standard output and devices get the table alone.
+pub(super) fn write_table(path: &Path, csv: &str, by: &Value) -> Result<(), CliError> {
+    write_file(path, csv)?;
+    write_sidecar(path, xxh3_64(csv.as_bytes()), csv.len() as u64, by)
+}
+
+/// Writes beside a file of this size and hash what produced it; nothing beside standard output and devices.
+pub(super) fn write_sidecar(path: &Path, hash: u64, bytes: u64, by: &Value) -> Result<(), CliError> {
+    if is_stdout(Some(path)) || Destination::of(path).is_device() {
+        return Ok(());
+    }
+    write_file(&report::sidecar(path), &report::sidecar_text(path, bytes, hash, by))
+}
+
+/// What produced a CSV file, from the file beside it; none if there is no such file, or if it belongs to another table.
+pub(super) fn produced_by(path: &Path, csv: &str) -> Option<Value> {
+    let text = input::read_text(&report::sidecar(path), input::RESULT_BYTES).ok()?;
+    let mut value: Value = serde_json::from_str(&text).ok()?;
+    let hash = format!("{:016x}", xxh3_64(csv.as_bytes()));
+    (value["file"]["hash"].as_str() == Some(&hash)).then(|| value[KEY].take())
 }
 
 /// Opens a trace and prints what of it is used; errors name the file.

@@ -39,8 +39,7 @@ use warplab_host::text::cell;
     (--tech and --machine together name more than one) the plain machine at the top level and the others under `machines`, \
     each with its name, statistics and `ratio`; with --per-sm, \
     one object per SM under `sms`; with --interval, samples under `series`. \
-    What produced the result is under `produced_by`, in a CSV file in a comment line before the table (pandas: \
-    comment='#'). Traces that cannot be replayed are under `left_out`, each with the reason, and the exit code is 1.")]
+    What produced the result is under `produced_by`; that of a CSV file X is in X.provenance.json. Traces that cannot be replayed are under `left_out`, each with the reason, and the exit code is 1.")]
 pub(super) struct Arguments {
     /// Traces to replay.
     #[arg(required = true)]
@@ -204,8 +203,8 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     if let Some(path) = &arguments.csv {
-        let text = provenance.csv_comment() + &to_csv(&outcomes, &variants, arguments.per_launch)?;
-        output::write_file(path, &text)?;
+        let text = to_csv(&outcomes, &variants, arguments.per_launch)?;
+        output::write_table(path, &text, &provenance.to_json())?;
     }
     left_out.verdict()
 }
@@ -301,16 +300,32 @@ fn number(value: f64, digits: usize) -> String {
     fraction.map_or(grouped.clone(), |fraction| format!("{grouped}.{fraction}"))
 }
 
+/// The table of a trace; machines that do not fit the terminal follow below, beside the plain one again.
 fn table(outcome: &Outcome, config: &str, variants: &[Variant], energy: &EnergyTable) -> String {
+    let all: Vec<(&Variant, &Replay)> = variants.iter().zip(&outcome.others).collect();
+    let most = output::terminal_width().unwrap_or(usize::MAX);
+    let fits = |text: &str| text.lines().all(|line| line.trim_end().chars().count() <= most);
+    let mut waiting = vec![&all[..]];
+    let mut text = format!("{} on {config}\n", outcome.path);
+    while let Some(part) = waiting.pop() {
+        let table = table_of(outcome, part, energy);
+        if part.len() > 1 && !fits(&table) {
+            let (first, rest) = part.split_at(part.len() / 2);
+            waiting.extend([rest, first]);
+        } else {
+            text += &format!("{table}\n\n");
+        }
+    }
+    text
+}
+
+fn table_of(outcome: &Outcome, variants: &[(&Variant, &Replay)], energy: &EnergyTable) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     let plain = metrics(&outcome.plain.total, energy);
-    let others: Vec<Vec<Metric>> = variants
-        .iter()
-        .zip(&outcome.others)
-        .map(|(variant, replay)| metrics(&replay.total, &variant.ready.energy))
-        .collect();
-    let heads = variants.iter().flat_map(|variant| [variant.name.clone(), "ratio".to_owned()]);
+    let others: Vec<Vec<Metric>> =
+        variants.iter().map(|(variant, replay)| metrics(&replay.total, &variant.ready.energy)).collect();
+    let heads = variants.iter().flat_map(|(variant, _)| [variant.name.clone(), "ratio".to_owned()]);
     table.set_header([outcome.label.clone(), "plain".to_owned()].into_iter().chain(heads));
     let find = |rows: &[Metric], name: &str| rows.iter().find(|row| row.0 == name).map_or(0.0, |row| row.1);
     let mut names: Vec<(String, usize)> = plain.iter().map(|row| (row.0.clone(), row.2)).collect();
@@ -335,7 +350,7 @@ fn table(outcome: &Outcome, config: &str, variants: &[Variant], energy: &EnergyT
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    format!("{} on {config}\n{table}\n\n", outcome.path)
+    table.to_string()
 }
 
 fn to_json(outcomes: &[Outcome], config: &GpuConfig, variants: &[Variant], energy: &EnergyTable) -> Value {

@@ -17,7 +17,8 @@ use warplab_host::{options, shell};
     Runs the command under `produced_by` of a result again, in this folder, and compares every number. Its traces must have \
     the recorded content. Options of the command that write files are left out, and named. The exit code is 1 if anything differs.")]
 pub(super) struct Arguments {
-    /// A JSON result of `timing replay`, `study`, `why`, `explore` or `correlate`, or the data.json of a report.
+    /// A JSON result of `timing replay`, `study`, `why`, `explore` or `correlate`, or the data.json of a report; with --show
+    /// also a CSV file or a log with its description in FILE.provenance.json.
     result: PathBuf,
     /// Runs it although a trace or the program's revision is another one.
     #[arg(long)]
@@ -31,7 +32,8 @@ pub(super) struct Arguments {
 const AGAIN: [&str; 6] = ["replay", "study", "why", "explore", "correlate", "report"];
 
 pub(super) fn run(arguments: &Arguments, timing: clap::Command) -> Result<ExitCode, CliError> {
-    let before = read(&arguments.result)?;
+    let table = of_table(&arguments.result)?;
+    let before = table.as_ref().map_or_else(|| read(&arguments.result), |by| Ok(by.clone()))?;
     let shown = arguments.result.display();
     let by = &before[KEY];
     let words: Option<Vec<String>> = by["command"]
@@ -43,6 +45,12 @@ pub(super) fn run(arguments: &Arguments, timing: clap::Command) -> Result<ExitCo
     if arguments.show {
         output::print(&format!("{}\n", crate::provenance::Provenance::new(&words).command()))?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if table.is_some() {
+        return Err(CliError(format!(
+            "{shown}: the numbers of a table are not compared; --show prints its command, which writes with --json a result \
+             that `timing rerun` compares"
+        )));
     }
     if !arguments.force {
         check(by).map_err(|why| CliError(format!("{shown}: {why}; --force runs it all the same")))?;
@@ -59,6 +67,24 @@ pub(super) fn run(arguments: &Arguments, timing: clap::Command) -> Result<ExitCo
     }
     output::print(&found.to_text(20))?;
     Ok(ExitCode::FAILURE)
+}
+
+/// The description of a CSV file or log from the file beside it, which may also be named itself; none for a JSON result.
+fn of_table(path: &Path) -> Result<Option<Value>, CliError> {
+    let shown = path.display();
+    if path.to_string_lossy().ends_with(report::SIDECAR) {
+        return read(path).map(Some);
+    }
+    let beside = report::sidecar(path);
+    if !beside.exists() {
+        return Ok(None);
+    }
+    let described = read(&beside)?;
+    let hash = file_hash(path).map_err(|why| format!("cannot read {shown}: {why}"))?;
+    if described["file"]["hash"].as_str() != Some(hash.as_str()) {
+        return Err(CliError(format!("{shown} was changed since {} was written", beside.display())));
+    }
+    Ok(Some(described))
 }
 
 /// Checks that the program and the traces are those of a result.

@@ -5,6 +5,7 @@ use crate::config::{Loaded, builtin, load};
 use crate::named::NamedMachine;
 use crate::overrides;
 use crate::replay::Selection;
+use crate::sweep::Plan;
 use crate::techniques::Catalogue;
 use clap::Args;
 
@@ -133,6 +134,39 @@ impl MachineArguments {
             Ok(NamedMachine { set: [set, &machine.set].concat(), ..machine })
         };
         self.machine.iter().map(read).collect()
+    }
+}
+
+/// What to do about combinations that a machine refuses.
+#[derive(Args, Debug)]
+pub(super) struct RefusedArguments {
+    /// Leaves out combinations that a machine refuses, and runs the others; without it nothing runs if one is refused.
+    #[arg(long)]
+    skip_refused: bool,
+}
+
+impl RefusedArguments {
+    /// Checks every combination of a plan before the first run.
+    ///
+    /// # Errors
+    /// Some are refused, and they are not to be left out.
+    pub(super) fn check(&self, plan: &Plan) -> Result<(), CliError> {
+        /// Reasons that are shown.
+        const SHOWN: usize = 10;
+        let refused = plan.refused();
+        if refused.is_empty() || self.skip_refused {
+            return Ok(());
+        }
+        let mut text = format!(
+            "nothing was run: {} of {} combinations are refused; correct them, or leave them out with --skip-refused",
+            refused.len(),
+            plan.points.len().max(refused.len())
+        );
+        refused.iter().take(SHOWN).for_each(|why| text += &format!("\n  {why}"));
+        if refused.len() > SHOWN {
+            text += &format!("\n  … and {} more (--skip-refused --dry-run shows all)", refused.len() - SHOWN);
+        }
+        Err(CliError(text))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::studies::{self, By, Input, Options, Progress, Selection, StudyError, 
 use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use warplab_host::shell;
 
 /// Arguments of `timing study`.
 #[derive(Args, Debug)]
@@ -54,10 +55,27 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, command: &[String]) -> Result<(), CliError> {
+    let is_trace = Path::new(&arguments.names).extension().is_some_and(|extension| extension == "wtrace");
+    if is_trace || arguments.names.contains(std::path::MAIN_SEPARATOR) {
+        let traces =
+            std::iter::once(&*arguments.names).chain(arguments.traces.iter().filter_map(|p| p.to_str()));
+        let traces = traces.map(shell::quoted).collect::<Vec<_>>().join(" ");
+        return Err(CliError(format!(
+            "the first word is the name of a study, and {} is a file; write `timing study redundancy {traces}`, or \
+             `timing study all {traces}` (`timing list` shows all studies)",
+            arguments.names
+        )));
+    }
     let names = studies::choose(&arguments.names)?;
     if arguments.explain {
         let texts = names.iter().map(|name| Ok(explain(studies::find(name)?)));
         return output::print(&texts.collect::<Result<Vec<_>, CliError>>()?.join("\n\n"));
+    }
+    if arguments.traces.is_empty() {
+        return Err(CliError(format!(
+            "there are no traces to study: name one, as in `timing study {} app.wtrace`, or add --explain",
+            arguments.names
+        )));
     }
     if arguments.top.is_some() && arguments.by.is_none() {
         return Err("--top needs --by kernel, line, class or pc".into());
@@ -127,10 +145,10 @@ fn write(
         output::write_file(path, &format!("{value:#}\n"))?;
     }
     let Some(path) = &arguments.csv else { return Ok(()) };
-    let comment = provenance.csv_comment();
-    results.iter().try_for_each(|r| {
-        output::write_file(&csv_of(path, r.study, results.len()), &(comment.clone() + &r.to_csv()))
-    })
+    let by = provenance.to_json();
+    results
+        .iter()
+        .try_for_each(|r| output::write_table(&csv_of(path, r.study, results.len()), &r.to_csv(), &by))
 }
 
 /// File of a study's CSV; with several studies, its name is put before the extension.
@@ -146,7 +164,7 @@ fn csv_of(path: &Path, study: &str, studies: usize) -> PathBuf {
 /// Columns of text that `--explain` fills.
 const EXPLAIN_WIDTH: usize = 100;
 
-fn explain(study: &studies::Study) -> String {
+pub(super) fn explain(study: &studies::Study) -> String {
     let mut text = wrap(&format!("{}: {} ({})", study.name, study.summary, study.paper), 0);
     for paragraph in study.text {
         text += &format!("\n{}", wrap(paragraph, 0));

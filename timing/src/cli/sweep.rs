@@ -3,7 +3,7 @@
 use super::error::CliError;
 use super::output;
 use super::progress::{GOES_ON, LateBar, on_interrupt, time_left};
-use super::shared::{ReplayArguments, words};
+use super::shared::{RefusedArguments, ReplayArguments, words};
 use super::sweep_file::SweepFile;
 use crate::config::load;
 use crate::named::NamedMachine;
@@ -33,7 +33,7 @@ use warplab_host::shell;
     Every machine is replayed with every list of techniques and every value that varies, and once without techniques, as the \
     baseline. A range has both ends: 2..7, 2..10+2 in steps of 2, 16..128*2 by doubling. DIR/sweep.csv and DIR/sweep.parquet have \
     a row for every metric of every launch at every point, with its value at the baseline; runs that failed are rows with the \
-    reason. DIR/index.html has means and charts. Finished runs are kept in DIR/runs: the same command after an interruption, or a \
+    reason. Every combination is checked before the first run; --skip-refused leaves out those that a machine refuses. DIR/index.html has means and charts. Finished runs are kept in DIR/runs: the same command after an interruption, or a \
     larger sweep, runs only what is missing, and several programs may work on one folder.\n\n\
     A file has the same words: traces = [\"*.wtrace\"], tech = [\"bow\"], vary = [\"technique.bow.window=2..7\"], machine, config, \
     set, zip, kernels, launches, metrics.")]
@@ -70,6 +70,8 @@ pub(super) struct Arguments {
     /// Writes points and runs as JSON; `-` for stdout.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    refused: RefusedArguments,
     /// Tries runs again that failed before.
     #[arg(long)]
     retry_failed: bool,
@@ -137,6 +139,7 @@ fn begin(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Re
         let why = session.plan.traces.iter().find_map(|trace| trace.error.clone());
         return Err(CliError(why.unwrap_or_else(|| "no trace can be replayed".into())));
     }
+    arguments.refused.check(&session.plan)?;
     if let Some(folder) = &session.folder {
         std::fs::create_dir_all(folder)
             .map_err(|why| format!("cannot create {}: {why}", folder.display()))?;
@@ -268,6 +271,12 @@ impl Session<'_> {
             text += &format!("  {}", point.label);
             text += &point.error.as_ref().map_or("\n".to_owned(), |why| format!(": {why}\n"));
         }
+        for run in &plan.runs {
+            if let Some(why) = &run.error {
+                let (trace, point) = (&plan.traces[run.trace].label, &plan.points[run.point].label);
+                text += &format!("  {trace} at {point}: {why}\n");
+            }
+        }
         Ok(text)
     }
 
@@ -338,7 +347,7 @@ impl Session<'_> {
         let table = sweep::table(&self.plan, results, self.metrics.as_ref());
         let csv = folder.join("sweep.csv");
         let by = &self.plan.produced_by;
-        output::write_file(&csv, &(report::csv_comment(by) + &table.to_csv()))?;
+        output::write_table(&csv, &table.to_csv(), by)?;
         #[cfg(feature = "parquet")]
         {
             let (parquet, bytes) = (folder.join("sweep.parquet"), table.to_parquet_of(Some(by))?);

@@ -12,10 +12,12 @@ use crate::techniques::{Technique, TechniqueInfo};
 use crate::view::{konata, timeline};
 use clap::Args;
 use serde_json::{Value, json};
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use trace_format::reader::Trace;
 use warplab_host::text::cell;
+use xxhash_rust::xxh3::Xxh3;
 
 /// Interval in cycles of the samples for a timeline when none is requested; it doubles whenever a launch has this many.
 const FIRST_INTERVAL: u64 = 32;
@@ -133,11 +135,14 @@ impl ViewArguments {
             self.tell(path, replay, &format!("{contents}; for ui.perfetto.dev or chrome://tracing"));
         }
         if let Some(path) = &self.konata {
-            let mut contents = None;
+            let (mut contents, mut hash) = (None, Xxh3::new());
             output::write_with(path, |out| {
-                contents = Some(konata::write(out, trace, replay, &by.to_json())?);
+                let out = Hashed { out, hash: &mut hash };
+                contents = Some(konata::write(out, trace, replay, &by.command())?);
                 Ok(())
             })?;
+            let bytes = contents.map_or(0, |contents| contents.bytes);
+            output::write_sidecar(path, hash.digest(), bytes, &by.to_json())?;
             let contents = contents.map_or(String::new(), |contents| contents.to_string());
             self.tell(path, replay, &format!("{contents}; for the Konata pipeline viewer"));
         }
@@ -151,16 +156,13 @@ impl ViewArguments {
             );
         }
         if let Some(path) = &self.series {
-            let text = if path.extension().is_some_and(|extension| extension == "json") {
+            if path.extension().is_some_and(|extension| extension == "json") {
                 let series = replay.series_to_json(&columns);
-                format!(
-                    "{:#}\n",
-                    json!({ "schema": "warplab-series/1", "series": series, KEY: by.to_json() })
-                )
+                let value = json!({ "schema": "warplab-series/1", "series": series, KEY: by.to_json() });
+                output::write_file(path, &format!("{value:#}\n"))?;
             } else {
-                by.csv_comment() + &csv(replay, &columns)?
-            };
-            output::write_file(path, &text)?;
+                output::write_table(path, &csv(replay, &columns)?, &by.to_json())?;
+            }
         }
         Ok(())
     }
@@ -193,6 +195,24 @@ impl ViewArguments {
             value["traces"][index]["series"] = replay.series_to_json(&columns);
         }
         Ok(())
+    }
+}
+
+/// Hashes what is written.
+struct Hashed<'a, W> {
+    out: W,
+    hash: &'a mut Xxh3,
+}
+
+impl<W: Write> Write for Hashed<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 

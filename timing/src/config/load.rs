@@ -49,9 +49,11 @@ pub struct Loaded {
     pub places: BTreeMap<String, String>,
     /// Key path to the comment on the value's source.
     pub sources: BTreeMap<String, String>,
+    /// Compute capability of the board, if the configuration describes it.
+    pub compute_capability: Option<[i64; 2]>,
 }
 
-/// Loads a built-in configuration by name, or a file by path, and applies `path.to.key=value` overrides.
+/// Loads a built-in configuration by name, or a file by path, whose name is that of the file unless it has one, and applies `path.to.key=value` overrides.
 ///
 /// # Errors
 /// An unknown name, an unreadable or unparsable file, an unknown key, a wrong type or a broken rule.
@@ -70,19 +72,123 @@ pub fn load_text(
     folder: Option<&Path>,
     overrides: &[String],
 ) -> Result<Loaded, ConfigError> {
+    let loaded = typed(text, origin, folder, overrides)?;
+    match rules::check(&loaded.config) {
+        Ok(()) => Ok(loaded),
+        Err(broken) => {
+            let is_refused = |overrides: &[String]| {
+                let other = typed(text, origin, folder, overrides);
+                other.is_err() || other.is_ok_and(|other| rules::check(&other.config).is_err())
+            };
+            Err(refusal(&loaded.places, overrides, &broken, &is_refused))
+        }
+    }
+}
+
+/// A configuration with the right keys and types, whose rules are not checked.
+fn typed(
+    text: &str,
+    origin: &str,
+    folder: Option<&Path>,
+    overrides: &[String],
+) -> Result<Loaded, ConfigError> {
     let mut layers = Layers::default();
     layers.add_chain(text, origin, folder, 0)?;
+    let inherits = layers.inherits;
     for item in overrides {
         layers.add_override(item)?;
     }
-    let Layers { mut table, places, sources, changes } = layers;
+    let Layers { mut table, places, sources, changes, compute_capability, .. } = layers;
     if let Some(toml::Value::String(name)) = table.get_mut("name") {
         changes.iter().for_each(|(key, value)| name.extend([", ", key, " ", value]));
     }
-    let config: GpuConfig = serde_path_to_error::deserialize(toml::Value::Table(table))
-        .map_err(|e| at(&places, &e.path().to_string(), e.inner().message()))?;
-    rules::check(&config).map_err(|broken| at(&places, &broken.key, &broken.rule))?;
-    Ok(Loaded { config, places, sources })
+    let config: GpuConfig = serde_path_to_error::deserialize(toml::Value::Table(table)).map_err(|e| {
+        let (key, message) = (e.path().to_string(), e.inner().message());
+        let mut error = at(&places, &key, message);
+        if message.starts_with("missing field") && !inherits {
+            error.message += &remedy_of_missing(message, origin);
+        } else if message.starts_with("unknown field") {
+            hint_at_override(&mut error, overrides);
+        }
+        error
+    })?;
+    Ok(Loaded { config, places, sources, compute_capability })
+}
+
+/// What to write where a file without `base` lacks a key.
+fn remedy_of_missing(message: &str, origin: &str) -> String {
+    if message.contains("`name`") {
+        return "; write `name = \"…\"` at the top of the file".to_owned();
+    }
+    format!(
+        "; {origin} names no configuration to inherit from: write `base = \"{}\"`, or another name that `timing list` shows, \
+         at its top, and only the keys that differ",
+        builtin::MODELLED
+    )
+}
+
+/// Adds to an error about an unknown key what an override may mean: the key in its section, or a parameter of a technique.
+fn hint_at_override(error: &mut ConfigError, overrides: &[String]) {
+    let wrong = |path: &str| path == error.key || path.starts_with(&format!("{}.", error.key));
+    let found = overrides.iter().find_map(|item| {
+        let path = item.split_once('=')?.0.trim();
+        wrong(path).then_some((item, path))
+    });
+    let Some((item, path)) = found else { return };
+    error.place = Some(format!("--set {item}"));
+    if path.starts_with("technique.") {
+        return;
+    }
+    let known = load(builtin::MODELLED, &[]).map_or(Vec::new(), |loaded| loaded.config.keys());
+    let end = format!(".{path}");
+    let within: Vec<String> =
+        known.iter().filter(|key| key.path.ends_with(&end)).map(|key| format!("`{}`", key.path)).collect();
+    let is_section = |name: &str| known.iter().any(|key| key.path.split('.').next() == Some(name));
+    let hint = match (within.as_slice(), path.split_once('.')) {
+        ([], Some((section, _))) if !is_section(section) => {
+            format!("a parameter of a technique is `technique.{path}`")
+        }
+        ([], None) => format!("a parameter of a technique is `technique.NAME.{path}`"),
+        ([], Some(_)) => return,
+        (keys, _) => format!("did you mean {}?", keys.join(" or ")),
+    };
+    error.message += &format!("; {hint} `timing config keys` lists all keys");
+    error.message = error.message.replace("` `timing config", "`; `timing config");
+}
+
+/// The error of a broken rule. If the value that breaks it is not that of an override, the overrides that conflict with it
+/// are named, because these are what the user wrote.
+fn refusal(
+    places: &BTreeMap<String, String>,
+    overrides: &[String],
+    broken: &rules::Broken,
+    is_refused: &dyn Fn(&[String]) -> bool,
+) -> ConfigError {
+    let plain = at(places, &broken.key, &broken.rule);
+    let is_own = plain.place.as_ref().is_none_or(|place| place.starts_with("--set "));
+    if is_own || overrides.is_empty() || is_refused(&[]) {
+        return plain;
+    }
+    let without = |at: usize| [&overrides[..at], &overrides[at + 1..]].concat();
+    let culprits: Vec<&String> = overrides
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !is_refused(&without(*at)))
+        .map(|(_, item)| item)
+        .collect();
+    let named: Vec<&str> = match culprits.as_slice() {
+        [] => overrides.iter().map(String::as_str).collect(),
+        some => some.iter().map(|item| item.as_str()).collect(),
+    };
+    let it = plain.place.unwrap_or_default();
+    ConfigError {
+        key: String::new(),
+        place: Some(format!("--set {}", named.join(" --set "))),
+        message: format!(
+            "it conflicts with `{}` ({it}): {}; change both, with a further value for `{}`",
+            broken.key, broken.rule, broken.key
+        ),
+    }
 }
 
 /// An error at `key`, with the place of the key or of its nearest known parent.
@@ -142,6 +248,9 @@ struct Layers {
     /// Overrides of the machine's values, by key, in the order in which they were first named: a machine is called by its
     /// changes. Parameters of techniques belong to these.
     changes: Vec<(String, String)>,
+    /// Whether the first file inherits from another one.
+    inherits: bool,
+    compute_capability: Option<[i64; 2]>,
 }
 
 impl Layers {
@@ -168,14 +277,25 @@ impl Layers {
         let spanned = DeTable::parse(text).map_err(syntax)?;
         let mut table: toml::Table = toml::from_str(text).map_err(syntax)?;
         if let Some(base) = table.remove("base") {
+            self.inherits = true;
             let Some(base) = base.as_str() else {
                 return Err(refuse(None, "`base` must be the name of a configuration, in quotes".into()));
             };
             let (base_text, base_origin, base_folder) = read(base, folder)?;
             self.add_chain(&base_text, &base_origin, base_folder.as_deref(), depth + 1)?;
         }
+        // The name of another machine would be wrong on every result.
+        if folder.is_some() && !table.contains_key("name") && self.inherits {
+            let stem = Path::new(origin).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            table.extend(stem.map(|stem| ("name".to_owned(), toml::Value::String(stem))));
+        }
         // The description of the board for programs is not part of the model.
         if let Some(device) = table.remove("device") {
+            let capability = device.get("compute_capability").and_then(toml::Value::as_array);
+            let parts: Option<Vec<i64>> =
+                capability.map(|parts| parts.iter().filter_map(toml::Value::as_integer).collect());
+            self.compute_capability =
+                parts.and_then(|parts| parts.try_into().ok()).or(self.compute_capability);
             device::check(device).map_err(|e| refuse(None, format!("`device`: {}", e.message())))?;
         }
         self.record("", spanned.get_ref(), &Lines::of(text), origin);

@@ -103,7 +103,13 @@ fn within(key: &str, value: u32, low: u32, high: u32) -> Result<(), Broken> {
 
 fn sm(config: &GpuConfig) -> Result<(), Broken> {
     let sm = &config.sm;
-    within("sm.max_threads_per_block", sm.max_threads_per_block, 1, sm.max_warps * 32)?;
+    let most = sm.max_warps * 32;
+    require(
+        (1..=most).contains(&sm.max_threads_per_block),
+        "sm.max_threads_per_block",
+        sm.max_threads_per_block,
+        &format!("it must lie between 1 and 32 × sm.max_warps = {most}"),
+    )?;
     within("sm.shared_allocation_unit_bytes", sm.shared_allocation_unit_bytes, 1, sm.shared_memory_bytes)?;
     within(
         "sm.shared_reserved_per_block_bytes",
@@ -267,10 +273,10 @@ fn memory(config: &GpuConfig) -> Result<(), Broken> {
     let l2 = &config.l2;
     let slices = l2.slices_per_channel * config.dram.channels;
     require(
-        l2.partition_hash != PartitionHash::Ipoly || slices.is_power_of_two() && slices <= MAX_IPOLY,
+        l2.partition_hash != PartitionHash::Ipoly || slices <= MAX_IPOLY,
         "l2.partition_hash",
         "ipoly",
-        &format!("{slices} slices are no power of two up to {MAX_IPOLY}"),
+        &format!("{slices} slices are more than {MAX_IPOLY}"),
     )?;
     require(
         l2.interleave_bytes.is_power_of_two() && l2.interleave_bytes >= l2.line_bytes,

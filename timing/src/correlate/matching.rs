@@ -5,6 +5,7 @@ use super::metrics::Values;
 use super::names::{base, trimmed};
 use super::reference::{Measured, Which};
 use super::results::{Launch, mean};
+use super::shape::Shape;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A kernel that the reference calls otherwise than ours.
@@ -92,6 +93,7 @@ pub fn matched(ours: &[Launch], rows: &[Measured], renames: &[Rename]) -> Matchi
     let groups = Groups::new(ours, &wanted);
     let mut in_several = BTreeSet::new();
     let mut together: BTreeMap<Wanted<'_>, usize> = BTreeMap::new();
+    let mut of_shape: BTreeMap<(Wanted<'_>, Shape), usize> = BTreeMap::new();
     for (position, (row, want)) in rows.iter().zip(&wanted).enumerate() {
         // Launches are numbered in each process; of processes that are no programs of ours, all together.
         let which = match row.which {
@@ -107,9 +109,20 @@ pub fn matched(ours: &[Launch], rows: &[Measured], renames: &[Rename]) -> Matchi
         if group.programs.len() > 1 && which != Which::Mean {
             in_several.insert(base(want.kernel).to_owned());
         }
+        // A profile that has sizes means launches of these sizes, in their order.
+        let fitting: Vec<usize> =
+            candidates.iter().copied().filter(|index| ours[*index].shape.agrees(&row.shape)).collect();
         let chosen: &[usize] = match group.index(position, which) {
-            Which::Launch(number) => candidates.get(number).map_or(&[], std::slice::from_ref),
-            Which::Mean => candidates,
+            Which::Launch(number) if row.shape.is_unknown() || row.is_numbered => {
+                let there = candidates.get(number).filter(|index| fitting.contains(index));
+                there.map_or(&[], std::slice::from_ref)
+            }
+            Which::Launch(_) => {
+                let next = of_shape.entry((*want, row.shape)).or_insert(0);
+                *next += 1;
+                fitting.get(*next - 1).map_or(&[], std::slice::from_ref)
+            }
+            Which::Mean => &fitting,
         };
         let Some(first) = chosen.first().map(|index| &ours[*index]) else {
             let why = match candidates.len() {
@@ -117,6 +130,16 @@ pub fn matched(ours: &[Launch], rows: &[Measured], renames: &[Rename]) -> Matchi
                     format!("there is no program {}", row.program.as_deref().unwrap_or_default())
                 }
                 0 => "no launch of ours has that name".to_owned(),
+                count if fitting.len() < count && !row.shape.is_unknown() => {
+                    let has = match fitting.len() {
+                        0 => "none of them has".to_owned(),
+                        some => format!("{some} of them have"),
+                    };
+                    format!(
+                        "ours has {count} launches of it, and {has} {}; ours has {}: record the program at the size of the profile",
+                        row.shape, ours[candidates[0]].shape
+                    )
+                }
                 count => format!("ours has {count} launches of it"),
             };
             *alone.entry((row.kernel.clone(), why)).or_default() += 1;
@@ -287,6 +310,7 @@ mod tests {
         let launch = |(number, (program, kernel)): (usize, &(&str, &str))| Launch {
             program: (*program).to_owned(),
             kernel: (*kernel).to_owned(),
+            shape: Shape::default(),
             values: [("cycles", number as f64)].into(),
             slots: vec![("issuing", 1)],
         };
@@ -295,7 +319,16 @@ mod tests {
 
     fn row(program: Option<&str>, kernel: &str, which: Which) -> Measured {
         let program = program.map(str::to_owned);
-        Measured { program, process: None, kernel: kernel.to_owned(), which, values: Values::new() }
+        let (is_numbered, shape) = (false, Shape::default());
+        Measured {
+            program,
+            process: None,
+            kernel: kernel.to_owned(),
+            which,
+            is_numbered,
+            shape,
+            values: Values::new(),
+        }
     }
 
     fn cycles(found: &Matching) -> Vec<f64> {

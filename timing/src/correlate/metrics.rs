@@ -49,6 +49,14 @@ pub struct Machine {
     pub core_clock_hz: f64,
 }
 
+/// Whether a name of a profiler's metric or of a column is that of a figure that is compared.
+pub(super) fn is_compared(name: &str) -> bool {
+    let of_source = |source: &Source| source.sum.contains(&name);
+    METRICS.iter().any(|metric| metric.name == name || metric.sources.iter().any(of_source))
+        || DURATIONS.contains(&name)
+        || CLOCKS.contains(&name)
+}
+
 impl Machine {
     /// The machine of a configuration.
     #[must_use]

@@ -14,6 +14,7 @@ mod page;
 mod quantity;
 pub mod reference;
 pub mod results;
+pub mod shape;
 pub mod statistics;
 mod tables;
 

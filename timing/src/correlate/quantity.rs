@@ -1,17 +1,50 @@
 //! Numbers and units as profilers print them.
 
-/// Reads a number with its unit, if it has one: `1,234,567`, `12.5%`, `3.1GB/s`, `9,00` (a decimal comma).
-/// None for text, an empty cell and `n/a`.
-pub(super) fn quantity(text: &str) -> Option<(f64, &str)> {
+/// The decimal separator of a table; the other one of `.` and `,` groups digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decimal {
+    Point,
+    Comma,
+}
+
+/// Reads a number with its unit, if it has one: `1,234,567`, `12.5%`, `3.1GB/s`, `9,00` in a table with decimal commas.
+/// None for text, an empty cell and `n/a`, and for digits that the separator cannot be between.
+pub(super) fn quantity(text: &str, decimal: Decimal) -> Option<(f64, &str)> {
     let text = text.trim();
-    let end = text
-        .char_indices()
-        .find(|(at, c)| !(c.is_ascii_digit() || is_inside(text, *at, *c)))
-        .map_or(text.len(), |(at, _)| at);
-    let value = number(text[..end].trim_end())?;
+    let end = end_of_number(text);
+    let value = number(text[..end].trim_end(), decimal)?;
     let unit = text[end..].trim();
     // Nsight Compute prints lists of values (`32.00; 4.00`) in one cell.
     (!unit.starts_with(';')).then_some((value, unit))
+}
+
+fn end_of_number(text: &str) -> usize {
+    let inside = |(at, c): &(usize, char)| c.is_ascii_digit() || is_inside(text, *at, *c);
+    text.char_indices().find(|found| !inside(found)).map_or(text.len(), |(at, _)| at)
+}
+
+/// The decimal separator that a number shows: the last of two kinds, one that no groups of three digits follow, or the one
+/// beside that which groups. None for `1,234` and `1.234`, which may be either, and for text.
+pub(super) fn shown_decimal(text: &str) -> Option<Decimal> {
+    let text = text.trim();
+    let number = text[..end_of_number(text)].trim_end().trim_start_matches(['+', '-']);
+    if !number.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+    let of = |separator: char| if separator == ',' { Decimal::Comma } else { Decimal::Point };
+    let other = |separator: char| if separator == ',' { Decimal::Point } else { Decimal::Comma };
+    let found: Vec<char> = mantissa.chars().filter(|c| matches!(c, '.' | ',')).collect();
+    let (first, last) = (*found.first()?, *found.last()?);
+    if first != last {
+        return Some(of(last));
+    }
+    let (whole, fraction) = mantissa.split_once(first)?;
+    match found.len() {
+        1 if fraction.len() == 3 && (1..=3).contains(&whole.len()) && whole != "0" => None,
+        1 => Some(of(first)),
+        _ => Some(other(first)),
+    }
 }
 
 /// Whether a character that is no digit belongs to a number: a sign, a separator, an exponent.
@@ -30,25 +63,24 @@ fn is_inside(text: &str, at: usize, c: char) -> bool {
     }
 }
 
-/// Reads digits with separators. Of `.` and `,` the last is the decimal separator if both occur; a lone comma is one
-/// unless groups of three digits follow.
-fn number(text: &str) -> Option<f64> {
-    let mut digits: String = text.chars().filter(|c| !c.is_whitespace() && *c != '\'').collect();
-    let grouped = |text: &str, by: char| {
-        let mut groups = text.split(by);
-        let first = groups.next().unwrap_or("").trim_start_matches(['+', '-']);
-        (1..=3).contains(&first.len())
-            && groups.all(|g| g.len() == 3 && g.bytes().all(|b| b.is_ascii_digit()))
+/// Reads digits with separators: groups of three, and at most one decimal separator after them.
+fn number(text: &str, decimal: Decimal) -> Option<f64> {
+    let digits: String = text.chars().filter(|c| !c.is_whitespace() && *c != '\'').collect();
+    let (point, group) = match decimal {
+        Decimal::Point => ('.', ','),
+        Decimal::Comma => (',', '.'),
     };
-    match (digits.rfind(','), digits.rfind('.')) {
-        (Some(comma), Some(point)) if comma < point => digits.retain(|c| c != ','),
-        (Some(_), Some(_)) => digits = digits.replace('.', "").replace(',', "."),
-        (Some(_), None) if grouped(&digits, ',') => digits.retain(|c| c != ','),
-        (Some(_), None) => digits = digits.replace(',', "."),
-        (None, Some(_)) if digits.matches('.').count() > 1 => digits.retain(|c| c != '.'),
-        _ => {}
+    let (whole, rest) =
+        digits.split_once(point).map_or((&*digits, None), |(whole, rest)| (whole, Some(rest)));
+    let mut groups = whole.split(group);
+    let first = groups.next().unwrap_or("").trim_start_matches(['+', '-']);
+    let is_group = |group: &str| group.len() == 3 && group.bytes().all(|byte| byte.is_ascii_digit());
+    let grouped = whole.contains(group);
+    if grouped && !((1..=3).contains(&first.len()) && groups.all(is_group)) {
+        return None;
     }
-    digits.parse::<f64>().ok().filter(|value| value.is_finite())
+    let plain = whole.replace(group, "") + &rest.map_or(String::new(), |rest| format!(".{rest}"));
+    plain.parse::<f64>().ok().filter(|value| value.is_finite())
 }
 
 /// The factor from a unit to the base unit: bytes, seconds, events, cycles per second, percent.
@@ -94,17 +126,24 @@ fn simple(unit: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{quantity, scale};
+    use super::{Decimal, quantity, scale, shown_decimal};
 
     #[test]
     fn numbers_of_all_profilers_and_locales() {
-        let of = |text: &str| quantity(text).map(|(value, unit)| (value, unit.to_owned()));
+        let read =
+            |text: &str, decimal| quantity(text, decimal).map(|(value, unit)| (value, unit.to_owned()));
+        let (of, comma) = (|text: &str| read(text, Decimal::Point), |text: &str| read(text, Decimal::Comma));
         let plain = |value: f64| Some((value, String::new()));
         assert_eq!(of("1,234,567"), plain(1_234_567.0));
         assert_eq!(of("53,261,312.50"), plain(53_261_312.5));
-        assert_eq!(of("1.234.567,5"), plain(1_234_567.5));
-        assert_eq!(of("1.234.567"), plain(1_234_567.0));
-        assert_eq!(of("9,00"), plain(9.0));
+        assert_eq!(comma("1.234.567,5"), plain(1_234_567.5));
+        assert_eq!(comma("1.234.567"), plain(1_234_567.0));
+        assert_eq!(comma("9,00"), plain(9.0));
+        assert_eq!((comma("1,234"), comma("1.234")), (plain(1.234), plain(1234.0)));
+        assert_eq!(
+            (of("9,00"), comma("9.00"), of("1.234.567"), comma("1,234,567")),
+            (None, None, None, None)
+        );
         assert_eq!(of("1 234\u{202f}567"), plain(1_234_567.0));
         assert_eq!(of("-1.5e-3"), plain(-0.0015));
         assert_eq!(of("1,234"), plain(1234.0));
@@ -115,7 +154,31 @@ mod tests {
         for nothing in
             ["", "n/a", "N/A", "nan", "inf", "-", "32.00; 4.00", "Low (1)", "<OVERFLOW>", ",", ".", "e5", "µ"]
         {
-            assert_eq!(of(nothing), None, "{nothing}");
+            assert_eq!((of(nothing), comma(nothing)), (None, None), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_number_shows_its_decimal_separator_or_leaves_it_open() {
+        for (text, decimal) in [
+            ("9,00", Some(Decimal::Comma)),
+            ("0,123", Some(Decimal::Comma)),
+            ("1234,567", Some(Decimal::Comma)),
+            ("1.234,5 MB", Some(Decimal::Comma)),
+            ("1.234.567", Some(Decimal::Comma)),
+            ("8.39", Some(Decimal::Point)),
+            ("0.123", Some(Decimal::Point)),
+            ("1,234.5", Some(Decimal::Point)),
+            ("1,234,567", Some(Decimal::Point)),
+            ("1.5e-3", Some(Decimal::Point)),
+            ("1,234", None),
+            ("12.345", None),
+            ("17", None),
+            ("(64, 64, 1)", None),
+            ("n/a", None),
+            ("", None),
+        ] {
+            assert_eq!(shown_decimal(text), decimal, "{text}");
         }
     }
 

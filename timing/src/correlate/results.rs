@@ -3,6 +3,7 @@
 use super::error::CorrelateError;
 use super::metrics::{Machine, Values, of_launch};
 use super::reference::{self, Which};
+use super::shape::Shape;
 use crate::why::slots_by_limit;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -14,6 +15,8 @@ pub struct Launch {
     pub program: String,
     /// The kernel.
     pub kernel: String,
+    /// Its grid and blocks.
+    pub shape: Shape,
     /// Values by metric.
     pub values: Values,
     /// Scheduler slots by what they were spent on, in words; empty for tables.
@@ -52,6 +55,7 @@ pub fn of_replay(result: &Value, machine: Option<&Machine>) -> Result<Vec<Launch
             launches.push(Launch {
                 program: program.clone(),
                 kernel: kernel.to_owned(),
+                shape: Shape::of_launch(launch),
                 values: of_launch(launch, machine),
                 slots: launch.get("stalls").map(slots_by_limit).unwrap_or_default(),
             });
@@ -69,6 +73,7 @@ pub fn of_table(text: &str, machine: Option<&Machine>) -> Result<Vec<Launch>, Co
     let launch = |row: reference::Measured| Launch {
         program: row.program.unwrap_or_default(),
         kernel: row.kernel,
+        shape: row.shape,
         values: row.values,
         slots: Vec::new(),
     };

@@ -62,9 +62,14 @@ pub fn page(explored: &[Explored], traces: &[String], about: &[(&str, String)]) 
     );
     let chart = ScatterChart::new("Speed and energy", axes.0, axes.1)
         .id("front")
-        .caption("The right and low points are the better ones. A point may be on the front for its storage.")
+        .caption(
+            "The right and low points are the better ones. The dashed line joins those that none beats in speed and energy; a \
+             point may be on the front for its storage.",
+        )
         .points(group(true, "On the front"))
-        .points(group(false, "Beaten by another point").neutral());
+        .points(group(false, "Beaten by another point").neutral())
+        .front("Front of speed and energy", front_of_two(&rows))
+        .names();
     let mut section = Section::new("The Pareto front").chart(chart).table(table(explored));
     for one in explored {
         if let Err(why) = &one.score {
@@ -74,6 +79,22 @@ pub fn page(explored: &[Explored], traces: &[String], about: &[(&str, String)]) 
     report.section(section).section(Section::new("Speed by recording").table(speeds(explored, traces))).footer(
         "Written by `timing explore`. Equal recordings, points and version give equal figures, byte for byte.",
     )
+}
+
+/// The points that no other one beats in speed and energy, by speed.
+fn front_of_two(rows: &[(&str, Score, bool)]) -> Vec<(f64, f64)> {
+    let beaten = |one: &Score| {
+        rows.iter().any(|(_, other, _)| {
+            other.speed >= one.speed
+                && other.energy <= one.energy
+                && (other.speed > one.speed || other.energy < one.energy)
+        })
+    };
+    let front = rows.iter().filter(|(_, score, _)| !beaten(score));
+    let mut front: Vec<(f64, f64)> = front.map(|(_, score, _)| (score.speed, score.energy)).collect();
+    front.sort_by(|a, b| a.0.total_cmp(&b.0));
+    front.dedup();
+    front
 }
 
 fn speeds(explored: &[Explored], traces: &[String]) -> Table {

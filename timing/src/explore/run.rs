@@ -62,7 +62,7 @@ pub fn plan(
         let baseline = configs.iter().position(|config| *config == one.config).unwrap_or_default();
         all.push(point(one.label.clone(), &one.config, &one.tech, &one.set, baseline));
     }
-    Plan::of(all, requested)
+    Plan::of(all, requested, catalogue)
 }
 
 /// The scores of the points of an exploration's plan.

@@ -11,6 +11,8 @@ pub(crate) struct PartitionMap {
     slices_per_channel: u64,
     hash: PartitionHash,
     ipoly: Option<Ipoly>,
+    /// Places of the polynomial: the slices, rounded up to a power of two.
+    places: u64,
 }
 
 /// Location of a line.
@@ -32,10 +34,12 @@ impl PartitionMap {
     pub(crate) fn new(config: &GpuConfig) -> PartitionMap {
         let slices = config.dram.channels * config.l2.slices_per_channel;
         let ipoly = config.l2.partition_hash == PartitionHash::Ipoly && slices > 1;
+        let places = slices.next_power_of_two();
         PartitionMap {
             chunk_shift: config.l2.interleave_bytes.trailing_zeros(),
             slices: u64::from(slices),
-            ipoly: ipoly.then(|| Ipoly::new(slices)),
+            ipoly: ipoly.then(|| Ipoly::new(places)),
+            places: u64::from(places),
             slices_per_channel: u64::from(config.l2.slices_per_channel),
             hash: config.l2.partition_hash,
         }
@@ -47,10 +51,16 @@ impl PartitionMap {
     pub(crate) fn home(&self, address: u64) -> Home {
         let chunk = address >> self.chunk_shift;
         let offset = address & ((1 << self.chunk_shift) - 1);
-        let (row, column) = (chunk / self.slices, chunk % self.slices);
+        let (mut row, column) = (chunk / self.slices, chunk % self.slices);
         let slice = match self.hash {
             PartitionHash::Linear => column,
-            PartitionHash::Ipoly => self.ipoly.as_ref().map_or(0, |ipoly| ipoly.of(chunk)),
+            // Places beyond the slices fold back on the first ones, which then have two chunks of a row.
+            PartitionHash::Ipoly => {
+                let place = self.ipoly.as_ref().map_or(0, |ipoly| ipoly.of(chunk));
+                let folds = self.places.div_ceil(self.slices);
+                row = chunk / self.places * folds + place / self.slices;
+                place % self.slices
+            }
             // Rotating each row by its upper bits keeps the map one-to-one for any number of slices.
             PartitionHash::Xor => (column + (row ^ row >> 5 ^ row >> 11)) % self.slices,
         };
@@ -155,6 +165,22 @@ mod tests {
             }
             assert!(load.iter().all(|n| *n == 64), "{name}: {load:?}");
         }
+    }
+
+    /// 48 slices take the hash of 64 places, of which the last 16 fold back.
+    #[test]
+    fn slices_that_are_no_power_of_two_have_every_chunk_once() {
+        let set = ["dram.channels=24", "l2.slices_per_channel=2"].map(str::to_owned);
+        let config = crate::config::load("qv100", &set).expect("accepted").config;
+        let map = PartitionMap::new(&config);
+        let (mut seen, mut load) = (HashSet::new(), [0u32; 48]);
+        for chunk in 0..64 * 64 {
+            let home = map.home(chunk * 256);
+            assert_eq!(home.channel_address, map.channel_address(home.slice_address, home.slice));
+            assert!(seen.insert((home.channel, home.channel_address)), "two chunks in one place");
+            load[(home.channel * 2 + home.slice) as usize] += 1;
+        }
+        assert!(load[..16].iter().all(|n| *n == 128) && load[16..].iter().all(|n| *n == 64), "{load:?}");
     }
 
     /// Rows of one bank under the plain map: hashes spread them over all banks, one row each.

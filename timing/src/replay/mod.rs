@@ -23,11 +23,12 @@ use crate::stats::{Column, EnergyTable, Series, Stats};
 use crate::techniques::{Launch, RecordedWarps, Stack, Technique};
 use profile::RecordedLaunch;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use trace_format::container::TransferKind;
 use trace_format::reader::Trace;
+use trace_format::semantics::Geometry;
 
 /// How to replay.
 pub struct ReplayOptions<'a> {
@@ -80,6 +81,8 @@ pub struct LaunchStats {
     pub stream: u64,
     /// Blocks that were replayed: those that the trace holds.
     pub blocks: u64,
+    /// Grid and block along x, y and z.
+    pub geometry: Geometry,
     /// Blocks of the grid.
     pub grid_blocks: u64,
     /// Threads per block.
@@ -122,6 +125,29 @@ struct Prepared<S> {
     source: S,
     stack: Stack,
     blocks: u64,
+}
+
+/// Checks that a machine takes some launches of a trace, without replaying them: those of a kernel with the same blocks once.
+///
+/// # Errors
+/// A kernel or technique that the configuration refuses.
+pub fn check_launches(
+    trace: &Trace,
+    launches: &[usize],
+    config: &GpuConfig,
+    techniques: &[Box<dyn Technique>],
+) -> Result<(), ReplayError> {
+    let mut seen = BTreeSet::new();
+    for launch in launches {
+        let what = &trace.launches()[*launch];
+        let block = what.geometry.block;
+        if !seen.insert((what.kernel, block, what.dynamic_shared_bytes)) {
+            continue;
+        }
+        // Where lanes reconverge decides about cycles and refuses nothing.
+        prepare(trace, *launch, config, techniques, false, Arc::from(Vec::new()), &Plain)?;
+    }
+    Ok(())
 }
 
 /// Replays the chosen launches of a trace.
@@ -349,6 +375,7 @@ fn launch_stats<S>(trace: &Trace, one: &Prepared<S>, job: JobOutcome) -> LaunchS
         launch: one.launch,
         stream: launch.stream,
         blocks: one.blocks,
+        geometry: launch.geometry,
         grid_blocks: launch.geometry.blocks(),
         threads_per_block: one.machine.threads_per_block,
         blocks_per_sm: one.machine.blocks_per_sm,
@@ -371,6 +398,8 @@ impl LaunchStats {
         object["stream"] = json!(self.stream);
         object["launched_at_cycle"] = json!(self.launched_at);
         object["ended_at_cycle"] = json!(self.ended_at);
+        object["grid"] = json!(self.geometry.grid);
+        object["block"] = json!(self.geometry.block);
         object["grid_blocks"] = json!(self.grid_blocks);
         object["replayed_blocks"] = json!(self.blocks);
         object["threads_per_block"] = json!(self.threads_per_block);

@@ -3,7 +3,7 @@
 use super::contents::FEW;
 use super::words::listed;
 use crate::studies::{self, StudyResult};
-use report::{Callout, Format, Section};
+use report::{Callout, Chart, Format, Section};
 
 pub(super) fn section(results: &[StudyResult], traces: usize, without_values: &[String]) -> Section {
     let mut section = Section::new("Limit studies").text(
@@ -19,12 +19,18 @@ pub(super) fn section(results: &[StudyResult], traces: usize, without_values: &[
     if let Some(notes) = notes(results) {
         section = section.callout(Callout::note(notes));
     }
+    // Two studies of the same thing have the same chart, which is shown once.
+    let charts = report::distinct(results.iter().flat_map(|result| &result.charts));
     for result in results {
         section = section.entry(
             format!("study-{}", result.study),
             capital(result.study),
             headline(result),
-            |entry| study(entry, result, traces),
+            |entry| {
+                let own = result.charts.iter();
+                let own = own.filter(|one| charts.iter().any(|chart| std::ptr::eq(*chart, *one)));
+                study(entry, result, &own.collect::<Vec<_>>(), traces)
+            },
         );
     }
     section
@@ -55,13 +61,13 @@ fn notes(results: &[StudyResult]) -> Option<String> {
     (!all.is_empty()).then(|| all.join(" "))
 }
 
-fn study(section: Section, result: &StudyResult, traces: usize) -> Section {
+fn study(section: Section, result: &StudyResult, charts: &[&Chart], traces: usize) -> Section {
     let mut section = section.text(format!("{} ({})", capital(result.summary), result.paper));
     // Two charts side by side if they have few bars.
-    for charts in result.charts.chunks(if traces <= FEW { 2 } else { 1 }) {
+    for charts in charts.chunks(if traces <= FEW { 2 } else { 1 }) {
         section = match charts {
-            [one] => section.chart(one.clone()),
-            more => section.row(|row| more.iter().fold(row, |row, chart| row.chart(chart.clone()))),
+            [one] => section.chart((*one).clone()),
+            more => section.row(|row| more.iter().fold(row, |row, chart| row.chart((*chart).clone()))),
         };
     }
     for table in &result.tables {

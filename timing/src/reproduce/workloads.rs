@@ -68,7 +68,7 @@ impl Workloads {
         Ok(Workloads { folder: folder.to_owned(), found })
     }
 
-    /// The bundled workloads: `tests/workloads` in this folder, above it, or above the program.
+    /// The bundled workloads: `tests/workloads` in this folder or above it, or those of the installed program.
     ///
     /// # Errors
     /// There is no such folder.
@@ -76,10 +76,15 @@ impl Workloads {
         let here = std::env::current_dir().ok();
         let program = std::env::current_exe().ok();
         let above = here.iter().chain(&program).flat_map(|path| path.ancestors());
-        let folder = above.map(|path| path.join("tests/workloads")).find(|path| path.is_dir());
+        let checkout = above.map(|path| path.join("tests/workloads"));
+        // As install.sh puts them beside the programs, and the Python package beside its own.
+        let installed = program.iter().flat_map(|path| path.ancestors().skip(1).take(2));
+        let installed =
+            installed.flat_map(|path| ["share/warplab/workloads", "workloads"].map(|name| path.join(name)));
+        let folder = checkout.chain(installed).find(|path| path.is_dir());
         let folder = folder.ok_or(
-            "the bundled workloads (tests/workloads) are neither in this folder nor above it; name their folder \
-             with --workloads",
+            "the bundled workloads (tests/workloads) are neither in this folder, nor above it, nor beside the installed program; \
+             name their folder with --workloads",
         )?;
         Workloads::in_folder(&folder)
     }

@@ -2,13 +2,15 @@
 
 use super::space::{Point, Space};
 use crate::provenance::{VERSION, trace_hash};
-use crate::replay::Selection;
+use crate::replay::{Selection, check_launches};
 use crate::store::{Key, this_program};
 use crate::techniques::Catalogue;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use trace_format::reader::Trace;
 use warplab_host::destination::Destination;
@@ -76,6 +78,9 @@ pub struct PlannedRun {
     /// Key of its result: of the recording's content, the chosen launches, the machine's values, its techniques and the
     /// program. Empty if it cannot run.
     pub key: String,
+    /// Why the machine refuses a kernel of this recording.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// What a plan is made of besides its points.
@@ -88,6 +93,17 @@ pub struct Requested<'a> {
     pub launches: Option<&'a str>,
 }
 
+/// Why each point refuses a kernel of a recording, if it does.
+fn refused(trace: &Trace, chosen: &[usize], points: &[Point], catalogue: &Catalogue) -> Vec<Option<String>> {
+    let of = |point: &Point| {
+        let ready = point.machine.ready(catalogue).ok()?;
+        let check = || check_launches(trace, chosen, &ready.loaded.config, &ready.techniques);
+        // A mistake in a technique becomes the error of its runs.
+        catch_unwind(AssertUnwindSafe(check)).ok()?.err().map(|why| why.to_string())
+    };
+    points.par_iter().map(of).collect()
+}
+
 impl Plan {
     /// The plan of a space over some recordings.
     ///
@@ -97,14 +113,15 @@ impl Plan {
         let points = space.points(catalogue)?;
         let parameters = space.parameters(&points);
         let varied = space.vary.iter().map(|vary| vary.key.clone()).collect();
-        Ok(Plan { varied, parameters, ..Plan::of(points, requested)? })
+        Ok(Plan { varied, parameters, ..Plan::of(points, requested, catalogue)? })
     }
 
-    /// The plan of some points, each with all recordings; none of their keys varies.
+    /// The plan of some points, each with all recordings; none of their keys varies. Every machine is asked whether it takes
+    /// the kernels of every recording, so that nothing is refused after others have run.
     ///
     /// # Errors
     /// A choice of launches that is no choice; the program or the folder cannot be read.
-    pub fn of(points: Vec<Point>, requested: Requested<'_>) -> Result<Plan, String> {
+    pub fn of(points: Vec<Point>, requested: Requested<'_>, catalogue: &Catalogue) -> Result<Plan, String> {
         let Requested { traces, kernels, launches } = requested;
         let selection = Selection::parse(kernels, launches)?;
         let program = this_program()?;
@@ -112,6 +129,10 @@ impl Plan {
         let mut runs = Vec::new();
         for (label, path, trace) in traces {
             let chosen = trace.and_then(|trace| Ok((trace, selection.of(trace)?)));
+            let refused = match &chosen {
+                Ok((trace, chosen)) => refused(trace, chosen, &points, catalogue),
+                Err(_) => vec![None; points.len()],
+            };
             let read = chosen.and_then(|(trace, chosen)| {
                 let hash = trace_hash(trace)?;
                 let instructions =
@@ -122,11 +143,12 @@ impl Plan {
                 Ok((hash, instructions, chosen)) => (hash, instructions, chosen, None),
                 Err(why) => (String::new(), 0, Vec::new(), Some(why)),
             };
-            for (at, point) in points.iter().enumerate() {
+            for ((at, point), refused) in points.iter().enumerate().zip(refused) {
                 let key = Key::default().with(program.as_bytes()).with(hash.as_bytes());
                 let key = key.with(format!("{chosen:?}").as_bytes()).with(point.identity.as_bytes());
-                let key = if error.is_none() && point.error.is_none() { key.text() } else { String::new() };
-                runs.push(PlannedRun { trace: planned.len(), point: at, key });
+                let runs_at = error.is_none() && point.error.is_none() && refused.is_none();
+                let key = if runs_at { key.text() } else { String::new() };
+                runs.push(PlannedRun { trace: planned.len(), point: at, key, error: refused });
             }
             planned.push(PlannedTrace { label, path, hash, warp_instructions, error });
         }
@@ -157,8 +179,22 @@ impl Plan {
 
     /// Why a run cannot be replayed, if so.
     #[must_use]
-    pub fn error(&self, run: &PlannedRun) -> Option<&str> {
-        self.traces[run.trace].error.as_deref().or(self.points[run.point].error.as_deref())
+    pub fn error<'a>(&'a self, run: &'a PlannedRun) -> Option<&'a str> {
+        let of_parts = self.traces[run.trace].error.as_deref().or(self.points[run.point].error.as_deref());
+        of_parts.or(run.error.as_deref())
+    }
+
+    /// The combinations that are refused, each with the reason: machines, and machines that refuse a kernel.
+    #[must_use]
+    pub fn refused(&self) -> Vec<String> {
+        let points = self.points.iter();
+        let of_points =
+            points.filter_map(|point| Some(format!("{}: {}", point.label, point.error.as_ref()?)));
+        let of_runs = self.runs.iter().filter_map(|run| {
+            let (trace, point) = (&self.traces[run.trace].label, &self.points[run.point].label);
+            Some(format!("{trace} at {point}: {}", run.error.as_ref()?))
+        });
+        of_points.chain(of_runs).collect()
     }
 
     /// Position of the first run with each key, in order: what there is to do.

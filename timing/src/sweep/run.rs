@@ -62,7 +62,7 @@ impl Results {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn of<'a>(&'a self, plan: &'a Plan, run: &PlannedRun) -> Result<&'a Outcome, &'a str> {
+    pub fn of<'a>(&'a self, plan: &'a Plan, run: &'a PlannedRun) -> Result<&'a Outcome, &'a str> {
         match (plan.error(run), self.found.get(&run.key)) {
             (Some(why), _) => Err(why),
             (None, Some(result)) => result.as_ref().map_err(String::as_str),

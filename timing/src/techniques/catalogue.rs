@@ -76,7 +76,8 @@ impl Catalogue {
     /// Builds the named techniques, in the order of the catalogue.
     ///
     /// # Errors
-    /// An unknown or repeated word, two techniques that claim the same part, a bad section of the configuration.
+    /// An unknown or repeated word, two techniques that claim the same part, one that needs another one, a bad section of the
+    /// configuration.
     pub fn select(&self, names: &[String], config: &GpuConfig) -> Result<Techniques, SelectError> {
         for (i, name) in names.iter().enumerate() {
             if self.info(name).is_none() {
@@ -111,6 +112,24 @@ impl Catalogue {
                         earlier.info.name, later.info.name
                     )));
                 }
+            }
+        }
+        for row in &chosen {
+            // A technique of another crate may be a partner as well.
+            let helps = |other: &&Registration| {
+                let named = std::iter::once(&other.info.name).chain(other.joins);
+                row.info.partners.iter().any(|partner| named.clone().any(|name| name == partner))
+                    || BUILT_IN.iter().all(|own| own.info.name != other.info.name)
+            };
+            if let [first, ..] = row.info.partners
+                && !chosen.iter().any(helps)
+            {
+                return Err(SelectError(format!(
+                    "technique `{}` changes nothing without `{}`: switch both on with --tech {first},{}",
+                    row.info.name,
+                    row.info.partners.join("` or `"),
+                    names.join(",")
+                )));
             }
         }
         let build = |row: &&Registration| {

@@ -3,7 +3,7 @@
 //!
 //! The hardware computes a load's address when the result that it depends on is written back, and looks it up. Here
 //! the technique that holds the table is asked about the next instruction of every ready warp, whose address register
-//! has been written. Without such a technique no warp goes first.
+//! has been written. Without such a technique no warp would go first; it is refused.
 
 use super::{
     Choice, Claim, Cx, IssueVerdict, Issuing, Launch, ParamValue, Params as _, Plan, Registration, Technique,
@@ -42,6 +42,7 @@ const INFO: TechniqueInfo = TechniqueInfo::new(
 )
 .with_uniform_registers()
 .with_claims(&[Claim::WarpPriority])
+.with_partners(&["larf"])
 .without_values()
 .with_params(Params::declared)
 .with_counters(Counts::DECLARED);
@@ -159,6 +160,18 @@ mod tests {
         assert_eq!((shared(&run(&[], &["larf"])), shared(&run(&[], &["larf", "las"]))), (0, 1));
         let off = run(&["technique.las.mechanism=false"], &["larf", "las"]);
         assert_eq!(off.counters.values(), run(&[], &["larf"]).counters.values());
-        assert_eq!(run(&[], &["las"]).counters.values(), run(&[], &[]).counters.values(), "without a table");
+        let config = crate::config::load("gtx480", &[]).expect("built in").config;
+        let catalogue = crate::techniques::Catalogue::built_in();
+        let select = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            catalogue.select(&names, &config).map(drop).map_err(|why| why.to_string())
+        };
+        let why = select(&["las"]).expect_err("it would change nothing");
+        assert!(why.contains("`las`") && why.contains("--tech larf,las"), "{why}");
+        assert!(select(&["las", "bow"]).is_err_and(|why| why.contains("--tech larf,las,bow")));
+        // The technique that LARF and CORF are together holds the table as well.
+        for with in [&["las", "larf"][..], &["larf", "corf", "las"], &["larf+corf", "las"]] {
+            assert_eq!(select(with), Ok(()), "{with:?}");
+        }
     }
 }

@@ -11,10 +11,8 @@
 
 use super::Counted;
 use crate::observe::record::{Fate, InstRecord, NEVER, Origin, Recording, Wait, WaitRun};
-use crate::provenance::KEY;
 use crate::replay::Replay;
 use crate::stats::{Stall, TechniqueStats};
-use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io::{self, Write};
@@ -67,12 +65,12 @@ struct Shown<'a> {
     at: (usize, usize),
 }
 
-/// Writes the instructions recorded by observed SMs, and what produced them in a comment after the first
-/// line. Returns what was written.
+/// Writes the instructions recorded by observed SMs. The command that produced them is in the tooltip of the first one,
+/// because the format has no comments. Returns what was written.
 ///
 /// # Errors
 /// The output cannot be written.
-pub fn write(out: impl Write, trace: &Trace, replay: &Replay, produced_by: &Value) -> io::Result<Contents> {
+pub fn write(out: impl Write, trace: &Trace, replay: &Replay, command: &str) -> io::Result<Contents> {
     let mut out = Counted::new(out);
     let (mut rows, mut recordings) = (Vec::new(), Vec::new());
     for launch in &replay.launches {
@@ -106,8 +104,7 @@ pub fn write(out: impl Write, trace: &Trace, replay: &Replay, produced_by: &Valu
     }
     let Waits { names, count: waits, .. } = waits;
     lines.sort_unstable();
-    // Viewers pass over lines of commands that they do not know.
-    write!(out, "Kanata\t0004\n# {KEY} {produced_by}\n")?;
+    writeln!(out, "Kanata\t0004")?;
     let mut now = lines.first().map_or(0, |(cycle, ..)| *cycle);
     writeln!(out, "C=\t{now}")?;
     let mut retired = 0u64;
@@ -117,7 +114,12 @@ pub fn write(out: impl Write, trace: &Trace, replay: &Replay, produced_by: &Valu
             now = cycle;
         }
         match line {
-            Line::Begin => begin(&mut out, id, &rows[id as usize])?,
+            Line::Begin => {
+                begin(&mut out, id, &rows[id as usize])?;
+                if id == 0 && !command.is_empty() {
+                    writeln!(out, "L\t{id}\t1\t\\nproduced by {}", in_one_line(command))?;
+                }
+            }
             Line::Stage(name) => writeln!(out, "S\t{id}\t0\t{name}")?,
             Line::Wait(name) => writeln!(out, "S\t{id}\t1\t{}", names[usize::from(name)])?,
             Line::WaitEnd(name) => writeln!(out, "E\t{id}\t1\t{}", names[usize::from(name)])?,
@@ -130,6 +132,11 @@ pub fn write(out: impl Write, trace: &Trace, replay: &Replay, produced_by: &Valu
     }
     out.flush()?;
     Ok(Contents { instructions: rows.len(), waits, bytes: out.bytes })
+}
+
+/// A text for a field of the log: without tabs and line ends, and without backslashes that viewers take for one.
+fn in_one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() || c == '\\' { ' ' } else { c }).collect()
 }
 
 fn begin(out: &mut impl Write, id: u32, row: &Shown<'_>) -> io::Result<()> {

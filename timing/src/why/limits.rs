@@ -560,6 +560,7 @@ mod tests {
     use crate::replay::LaunchStats;
     use crate::testing::{Builder, Hand, r};
     use trace_format::isa::{SpecialReg, Src};
+    use trace_format::semantics::Geometry;
 
     #[test]
     fn every_cause_of_the_accounting_belongs_to_one_limit() {
@@ -585,6 +586,7 @@ mod tests {
             launch: 0,
             stream: 0,
             blocks: 8,
+            geometry: Geometry { grid: [8, 1, 1], block: [threads, 1, 1] },
             grid_blocks: 8,
             threads_per_block: threads,
             blocks_per_sm: 1,

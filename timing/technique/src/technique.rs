@@ -39,6 +39,8 @@ pub struct TechniqueInfo {
     pub losses: &'static [CauseInfo],
     /// Structures that it adds.
     pub storage: &'static [StorageInfo],
+    /// Techniques one of which it works with: alone it changes nothing, and is refused. None for those that work alone.
+    pub partners: &'static [&'static str],
 }
 
 impl TechniqueInfo {
@@ -66,6 +68,7 @@ impl TechniqueInfo {
             opportunity: "",
             losses: &[],
             storage: &[],
+            partners: &[],
         }
     }
 
@@ -120,6 +123,12 @@ impl TechniqueInfo {
     #[must_use]
     pub const fn with_losses(self, opportunity: &'static str, losses: &'static [CauseInfo]) -> TechniqueInfo {
         TechniqueInfo { opportunity, losses, ..self }
+    }
+
+    /// Of a technique that changes nothing unless one of these acts as well.
+    #[must_use]
+    pub const fn with_partners(self, partners: &'static [&'static str]) -> TechniqueInfo {
+        TechniqueInfo { partners, ..self }
     }
 
     /// With structures.

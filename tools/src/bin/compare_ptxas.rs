@@ -23,7 +23,7 @@ struct Args {
     /// PTX files; all bundled workloads when none is named.
     files: Vec<PathBuf>,
     /// Only this kernel.
-    #[arg(long)]
+    #[arg(long = "kernels", alias = "kernel")]
     kernel: Option<String>,
     /// Limits the registers per thread of both, as `ptxas -maxrregcount`.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(24..=255))]

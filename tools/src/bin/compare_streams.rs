@@ -30,7 +30,7 @@ struct Args {
     #[arg(long, default_value = "sm_75")]
     arch: String,
     /// Only this kernel.
-    #[arg(long)]
+    #[arg(long = "kernels", alias = "kernel")]
     kernel: Option<String>,
     /// Prints a row per launch as CSV, as `timing correlate --instructions` reads it.
     #[arg(long)]

@@ -13,6 +13,9 @@ use crate::svg::{Anchor, FONT, Rect, SMALL, Svg};
 use crate::table::{Cell, Column, Table};
 use crate::text;
 
+/// Pixels that a level number under a bar takes.
+const UNDER_BAR: f64 = 18.0;
+
 /// Grouped bar chart of categories × series.
 ///
 /// ```
@@ -129,7 +132,9 @@ impl BarChart {
 
     pub(crate) fn data(&self) -> Table {
         let columns = std::iter::once(Column::text(&self.category_name)).chain(
-            self.series.iter().map(|s| Column::number(&s.name, self.axis.format).unit(&self.axis.unit)),
+            self.series
+                .iter()
+                .map(|s| Column::number(&s.name, self.axis.format.of_column()).unit(&self.axis.unit)),
         );
         let mut table = Table::new("", columns);
         for (i, category) in self.categories.iter().enumerate() {
@@ -187,7 +192,8 @@ impl BarChart {
         // A bar cut off at its foot would lie about its length.
         axis.min = axis.min.filter(|&min| min < self.origin);
         axis.max = axis.max.filter(|&max| max > self.origin);
-        let scale = axis.scale(values, &anchors, 5);
+        let values: Vec<f64> = values.collect();
+        let mut scale = axis.scale(values.iter().copied(), &anchors, 5);
 
         let mut names: Vec<&str> = self.categories.iter().map(String::as_str).collect();
         names.extend(means.iter().map(|(label, _)| *label));
@@ -195,18 +201,27 @@ impl BarChart {
         let slots = ((count * 5.0 + 4.0).max(14.0), (count * 56.0 + 40.0).max(110.0));
         let mean_at = self.categories.len();
         let last = if means.is_some() { count * 14.0 + 8.0 } else { 0.0 };
-        let mut columns = Columns::new(&Spread {
-            names: &names,
-            gap_before: &|i| i == mean_at,
-            width,
-            left: frame::axis_width(&scale),
-            slots,
-            last,
-        });
+        let layout = |scale: &Scale| {
+            Columns::new(&Spread {
+                names: &names,
+                gap_before: &|i| i == mean_at,
+                width,
+                left: frame::axis_width(scale),
+                slots,
+                last,
+            })
+        };
+        let of_means = means.as_ref().map(|m| m.1.as_slice());
+        let mut columns = layout(&scale);
+        let styles = self.label_styles(&columns, of_means);
+        if let Some(lower) = self.room_below(&scale, &values, styles) {
+            let anchors: Vec<f64> = anchors.into_iter().chain([lower]).collect();
+            scale = axis.scale(values.into_iter(), &anchors, 5);
+            columns = layout(&scale);
+        }
 
         let mut svg = Svg::new((columns.plot.right() + frame::RIGHT).max(width.min(460.0)), 0.0);
         columns.plot.y = frame::header(&mut svg, &self.axis.title(), &self.keys()) + 8.0;
-        let styles = self.label_styles(&columns, means.as_ref().map(|m| m.1.as_slice()));
         if styles.contains(&LabelStyle::Upright) {
             // Values written upright over the highest bars need room below the legend.
             columns.plot.y += 26.0;
@@ -214,6 +229,7 @@ impl BarChart {
         columns.plot.h = self.meta.height(260.0);
         svg.height = columns.plot.bottom() + columns.label_height;
         draw_ground(&mut svg, &columns, &scale, self.origin, means.is_some());
+        let mut groups = Vec::new();
         for (i, name) in names.iter().enumerate() {
             let group = match &means {
                 Some((_, means)) if i == mean_at => Group {
@@ -233,9 +249,16 @@ impl BarChart {
                     at: i,
                 },
             };
-            self.draw_group(&mut svg, columns.plot, &scale, columns.centres[i], &group);
+            groups.push((columns.centres[i], group));
+        }
+        for (centre, group) in &groups {
+            self.draw_group(&mut svg, columns.plot, &scale, *centre, group);
         }
         self.draw_baseline(&mut svg, columns.plot, &scale);
+        // Numbers stand over all lines.
+        for (centre, group) in &groups {
+            self.draw_labels(&mut svg, columns.plot, &scale, *centre, group);
+        }
         columns.draw_labels(&mut svg, &names, |i| i == mean_at);
         if !self.series.iter().any(|s| s.values.iter().any(|v| v.is_finite())) {
             frame::no_data(&mut svg, columns.plot);
@@ -279,23 +302,73 @@ impl BarChart {
                 let bar = Rect { x, y: end.min(foot), w, h };
                 let tip = format!("{}\n{}: {}", group.name, series.name, self.axis.show(value));
                 svg.bar(&series.paint(k).fill(), bar, above, &tip);
-                let edge = if above { bar.y } else { bar.bottom() };
                 if scale.cuts(value) {
-                    draw_cut(svg, bar, edge, above);
+                    draw_cut(svg, bar, if above { bar.y } else { bar.bottom() }, above);
                 }
-                let cut_unseen = scale.cuts(value) && group.style == LabelStyle::None;
-                let style = match group.style {
-                    _ if cut_unseen => LabelStyle::Upright,
-                    style if group.mean || self.tells(series, group.at, style) => style,
-                    _ => LabelStyle::None,
-                };
-                self.draw_label(svg, style, middle, edge, above, value);
             } else {
                 let tip = format!("{}\n{}: missing", group.name, series.name);
                 svg.text_full("missing", middle, foot - 4.0, Anchor::Middle, 0.0, MISSING, Some(&tip));
             }
             svg.end();
         }
+    }
+
+    /// The numbers of a group's bars.
+    fn draw_labels(&self, svg: &mut Svg, plot: Rect, scale: &Scale, centre: f64, group: &Group<'_>) {
+        let pitch = self.bar_pitch(group.slot);
+        let gap = if pitch >= 8.0 { 1.0 } else { 0.0 };
+        let left = centre - pitch * group.values.len() as f64 / 2.0;
+        let y_of = |value: f64| plot.bottom() - scale.at(value) * plot.h;
+        let drawn = self.baseline.filter(|&b| b != self.origin && !scale.cuts(b));
+        for (k, (&value, series)) in group.values.iter().zip(&self.series).enumerate() {
+            if !value.is_finite() {
+                continue;
+            }
+            let above = value >= self.origin;
+            let cut_unseen = scale.cuts(value) && group.style == LabelStyle::None;
+            let style = match group.style {
+                _ if cut_unseen => LabelStyle::Upright,
+                style if group.mean || self.tells(series, group.at, style) => style,
+                _ => LabelStyle::None,
+            };
+            if style == LabelStyle::None {
+                continue;
+            }
+            // The line of the baseline must not strike a number through: it stands beyond the line.
+            let mut edge = y_of(value);
+            if let Some(line) = drawn.map(y_of) {
+                let away = if above { edge - line } else { line - edge };
+                let upright = || text::width(&self.axis.brief(value), SMALL);
+                let height = 5.0 + if style == LabelStyle::Level { SMALL } else { upright() };
+                if (0.0..height).contains(&away) {
+                    edge = line;
+                }
+            }
+            svg.series_group("s", k);
+            let middle = left + pitch * k as f64 + (pitch - gap) / 2.0;
+            self.draw_label(svg, style, middle, edge, above, value);
+            svg.end();
+        }
+    }
+
+    /// A value that the axis has to hold as well, so that numbers under bars that point down do not run into the names of the
+    /// categories; none if there is room.
+    fn room_below(&self, scale: &Scale, values: &[f64], styles: [LabelStyle; 2]) -> Option<f64> {
+        let finite = || values.iter().copied().filter(|value| value.is_finite());
+        let lowest = finite().fold(f64::INFINITY, f64::min);
+        let pixels = match styles.contains(&LabelStyle::Upright) {
+            true => {
+                finite().map(|value| text::width(&self.axis.brief(value), SMALL)).fold(0.0, f64::max) + 8.0
+            }
+            false => UNDER_BAR,
+        };
+        let room = pixels / self.meta.height(260.0);
+        let needs = lowest < self.origin
+            && styles.iter().any(|style| *style != LabelStyle::None)
+            && self.axis.min.is_none_or(|min| min >= self.origin)
+            && !scale.cuts(lowest)
+            && scale.at(lowest) < room;
+        needs.then(|| lowest - room * (scale.value(1.0) - scale.value(0.0)))
     }
 
     /// Width of a bar with its share of the gaps, in pixels.
@@ -309,7 +382,9 @@ impl BarChart {
         let style = |values: &mut dyn Iterator<Item = f64>, slot: f64, many: bool| {
             let pitch = self.bar_pitch(slot);
             let widest = values.map(|v| text::width(&self.axis.brief(v), SMALL)).fold(0.0, f64::max);
-            if widest <= pitch + 4.0 {
+            // Beside a bar of another series is another number, beside the only one is a gap.
+            let room = if self.series.len() == 1 { slot - 4.0 } else { pitch + 8.0 };
+            if widest <= room.max(pitch + 4.0) {
                 LabelStyle::Level
             } else if pitch >= SMALL && !many {
                 LabelStyle::Upright
@@ -398,4 +473,57 @@ enum LabelStyle {
 /// The value of a category, NaN where the series is too short.
 fn value_at(series: &Series, index: usize) -> f64 {
     series.values.get(index).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Format;
+
+    /// Texts of a class in an SVG: x, y and the text.
+    fn texts(svg: &str, class: &str) -> Vec<(f64, f64, String)> {
+        let start = format!("<text class=\"{class}\"");
+        let parse = |part: &str| {
+            let (head, rest) = part.split_once('>')?;
+            let number =
+                |name: &str| head.split(&format!(" {name}=\"")).nth(1)?.split('"').next()?.parse().ok();
+            let text = rest.split("</text>").next()?.rsplit('>').next()?;
+            Some((number("x")?, number("y")?, text.to_owned()))
+        };
+        svg.split(&start).skip(1).filter_map(parse).collect()
+    }
+
+    fn drawn(values: &[f64], diverging: bool) -> String {
+        let names = ["a", "b", "c", "d"];
+        let axis = Axis::new("Speedup", Format::Ratio(2));
+        let chart = BarChart::new("Speedup", axis)
+            .categories("Kernel", &names[..values.len()])
+            .series(Series::new("bow", values.iter().copied()))
+            .baseline(1.0);
+        let chart = if diverging { chart.diverging(1.0) } else { chart };
+        chart.draw(900.0).inline("id", "t", "d")
+    }
+
+    #[test]
+    fn bars_that_differ_have_labels_that_differ() {
+        let svg = drawn(&[1.0034, 1.0039, 0.99996, 1.0612], true);
+        let labels: Vec<String> = texts(&svg, "label").into_iter().map(|label| label.2).collect();
+        assert_eq!(labels, ["×1.0034", "×1.0039", "×0.99996", "×1.0612"]);
+    }
+
+    #[test]
+    fn numbers_stand_clear_of_the_baseline_and_of_the_names() {
+        let svg = drawn(&[0.96, 0.985, 0.999, 0.7], false);
+        let line = svg.split("<line class=\"baseline\"").nth(1).expect("a baseline");
+        let y: f64 =
+            line.split(" y1=\"").nth(1).and_then(|rest| rest.split('"').next()?.parse().ok()).expect("y");
+        for (_, bottom, text) in texts(&svg, "label") {
+            assert!(bottom <= y - 1.0 || bottom - SMALL >= y + 1.0, "{text} at {bottom} is struck by {y}");
+        }
+        let svg = drawn(&[0.901, 0.95, 1.02, 1.05], true);
+        let names = texts(&svg, "category").into_iter().map(|name| name.1).fold(f64::INFINITY, f64::min);
+        for (_, bottom, text) in texts(&svg, "label") {
+            assert!(bottom < names - FONT, "{text} at {bottom} runs into the names at {names}");
+        }
+    }
 }

@@ -6,6 +6,8 @@ use crate::palette::Paint;
 use crate::svg::{Anchor, FONT, Rect, SMALL, Svg};
 use crate::text;
 
+/// Width that the names of rows get at most; a chart with longer ones grows, and the page lets it scroll.
+pub(crate) const MOST_NAME: f64 = 420.0;
 /// Room kept free at the right of every plot.
 pub(crate) const RIGHT: f64 = 12.0;
 
@@ -15,6 +17,10 @@ pub(crate) enum Swatch {
     Fill(Paint),
     /// Line with a marker of the given shape.
     Line(Paint, usize),
+    /// The marker alone.
+    Point(Paint, usize),
+    /// A dashed line.
+    Dashes(Paint),
 }
 
 /// One legend entry.
@@ -23,11 +29,14 @@ pub(crate) struct Key<'a> {
     pub(crate) swatch: Swatch,
 }
 
+/// Width that a page of 560 pixels shows of a chart before it fades out. Wider charts scroll there, and their legends must not scroll away.
+const ALWAYS_SEEN: f64 = 430.0;
+
 /// Draws axis title (left) and legend (right of it if it fits, else below) and returns the height
 /// they took.
 pub(crate) fn header(svg: &mut Svg, title: &str, keys: &[Key<'_>]) -> f64 {
     const ROW: f64 = 20.0;
-    let width = svg.width;
+    let (width, seen) = (svg.width, svg.width.min(ALWAYS_SEEN));
     let shown = text::fit(title, FONT, width);
     svg.text_full("title", 0.0, 13.0, Anchor::Start, 0.0, &shown, Some(title));
     let title_width = if title.is_empty() { 0.0 } else { text::width(&shown, FONT) + 28.0 };
@@ -36,11 +45,11 @@ pub(crate) fn header(svg: &mut Svg, title: &str, keys: &[Key<'_>]) -> f64 {
     let widths: Vec<_> = names.iter().zip(keys).map(|(n, k)| advance(n, k.swatch)).collect();
     // A little slack: the reader's font may be wider than estimated.
     let total: f64 = widths.iter().sum::<f64>() - 14.0;
-    let beside = !keys.is_empty() && title_width + total <= width;
+    let beside = !keys.is_empty() && title_width + total <= seen;
     let mut y = if title.is_empty() || beside { 0.0 } else { ROW };
-    let mut x = if beside && !title.is_empty() { width - total } else { 0.0 };
+    let mut x = if beside && !title.is_empty() { seen - total } else { 0.0 };
     for (i, key) in keys.iter().enumerate() {
-        if x > 0.0 && x + widths[i] - 18.0 > width + 0.5 {
+        if x > 0.0 && x + widths[i] - 18.0 > seen + 0.5 {
             (x, y) = (0.0, y + ROW);
         }
         svg.key(i, |svg| {
@@ -62,8 +71,8 @@ pub(crate) fn header(svg: &mut Svg, title: &str, keys: &[Key<'_>]) -> f64 {
 
 fn key_gap(swatch: Swatch) -> f64 {
     match swatch {
-        Swatch::Fill(_) => 17.0,
-        Swatch::Line(..) => 26.0,
+        Swatch::Fill(_) | Swatch::Point(..) => 17.0,
+        Swatch::Line(..) | Swatch::Dashes(_) => 26.0,
     }
 }
 
@@ -75,6 +84,12 @@ fn draw_swatch(svg: &mut Svg, swatch: Swatch, x: f64, y: f64) {
         Swatch::Line(paint, shape) => {
             svg.line(&format!("series {}", paint.stroke()), x, y, x + 20.0, y);
             svg.marker(&format!("point {}", paint.fill()), shape, x + 10.0, y, None);
+        }
+        Swatch::Point(paint, shape) => {
+            svg.marker(&format!("point {}", paint.fill()), shape, x + 5.5, y, None);
+        }
+        Swatch::Dashes(paint) => {
+            svg.line(&format!("series dashed {}", paint.stroke()), x, y, x + 20.0, y);
         }
     }
 }
@@ -205,9 +220,9 @@ fn category_labels(names: &[&str], slot: f64) -> (Vec<String>, f64, f64) {
     } else if slot > LEVEL_LABEL {
         (0.0, slot - 4.0)
     } else if slot >= 17.0 {
-        (40.0, 150.0)
+        (40.0, 220.0)
     } else {
-        (90.0, 120.0)
+        (90.0, 200.0)
     };
     let labels: Vec<_> = names.iter().map(|name| text::fit(name, FONT, limit)).collect();
     let longest = labels.iter().map(|label| text::width(label, FONT)).fold(0.0, f64::max);
@@ -218,4 +233,35 @@ fn category_labels(names: &[&str], slot: f64) -> (Vec<String>, f64, f64) {
 /// Says in the middle of the plot that there is nothing to show.
 pub(crate) fn no_data(svg: &mut Svg, plot: Rect) {
     svg.text("missing", plot.x + plot.w / 2.0, plot.y + plot.h / 2.0, Anchor::Middle, "No data");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn legends_stand_where_a_narrow_page_shows_them() {
+        for names in [
+            &["bow", "corf"][..],
+            &["bow sm.max_warps=32", "bow sm.max_warps=64", "corf", "a long name of a machine"],
+        ] {
+            let mut svg = Svg::new(1060.0, 0.0);
+            let keys: Vec<Key<'_>> = names
+                .iter()
+                .enumerate()
+                .map(|(at, name)| Key { name, swatch: Swatch::Fill(Paint::Slot(at)) })
+                .collect();
+            header(&mut svg, "Cycles of the baseline over these", &keys);
+            let drawn = svg.inline("id", "t", "d");
+            let mut seen = 0;
+            for part in drawn.split("<text class=\"legend\" x=\"").skip(1) {
+                let x: f64 = part.split('"').next().and_then(|x| x.parse().ok()).expect("x");
+                let name =
+                    part.split("</text>").next().and_then(|rest| rest.rsplit('>').next()).expect("a name");
+                assert!(x + text::width(name, FONT) <= ALWAYS_SEEN + 1.0, "{name} at {x}");
+                seen += 1;
+            }
+            assert_eq!(seen, names.len());
+        }
+    }
 }

@@ -12,7 +12,6 @@ use crate::text;
 /// Height of a row.
 const ROW: f64 = 24.0;
 /// Widest name of a row.
-const MOST_NAME: f64 = 280.0;
 /// Widest column.
 const MOST_COLUMN: f64 = 120.0;
 /// Narrowest column.
@@ -107,7 +106,7 @@ impl HeatChart {
         let mut svg = Svg::new(width, 0.0);
         let top = frame::header(&mut svg, &self.across, &[]);
         let widest = self.rows.iter().map(|(name, _)| text::width(name, FONT)).fold(0.0, f64::max);
-        let left = (widest.min(MOST_NAME).min(width * 0.4) + 10.0).max(24.0);
+        let left = (widest.min(frame::MOST_NAME) + 10.0).max(24.0);
         let slot = ((width - left - frame::RIGHT) / self.columns.len().max(1) as f64)
             .clamp(LEAST_COLUMN, MOST_COLUMN);
         let heads = self.columns.iter().map(|name| text::width(name, SMALL)).fold(0.0, f64::max);

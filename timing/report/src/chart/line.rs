@@ -127,7 +127,7 @@ impl LineChart {
         let banded = self.lines.iter().any(|line| line.band.is_some());
         let number = |name: &str, fallback: &str, axis: &Axis| {
             let name = if name.is_empty() { fallback } else { name };
-            Column::number(name, axis.format).unit(&axis.unit)
+            Column::number(name, axis.format.of_column()).unit(&axis.unit)
         };
         let mut columns = vec![
             Column::text("Series"),
@@ -382,7 +382,10 @@ impl View<'_> {
     fn line(&self, svg: &mut Svg, k: usize, line: &Line) {
         let placed: Vec<_> = line.points.iter().map(|&(x, y)| self.place(x, y)).collect();
         svg.series_group("s", k);
-        svg.path(&format!("series {}", self.paint(k, line).stroke()), &path_of(&placed, self.plot.w));
+        // A line that covers an earlier one is dashed, so that both are seen.
+        let covers = !self.alone && self.chart.lines[..k].iter().any(|other| other.points == line.points);
+        let class = if covers { "series dashed" } else { "series" };
+        svg.path(&format!("{class} {}", self.paint(k, line).stroke()), &path_of(&placed, self.plot.w));
         let shown = placed.iter().flatten().count();
         let stride = shown.div_ceil(REACTIVE).max(1);
         for (i, (x, y)) in placed.iter().enumerate().filter_map(|(i, p)| p.map(|p| (i, p))) {

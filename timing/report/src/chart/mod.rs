@@ -119,6 +119,25 @@ impl Chart {
     }
 }
 
+/// The charts without those whose numbers a later one shows again, as two studies of the same thing do.
+///
+/// ```
+/// use report::{Axis, BarChart, Chart, Format, Series, distinct};
+/// let chart = |title, value| -> Chart {
+///     let axis = Axis::new("Share", Format::Percent(1));
+///     BarChart::new(title, axis).categories("Kernel", ["scan"]).series(Series::new("warp", [value])).into()
+/// };
+/// let charts = [chart("a", 0.5), chart("b", 0.2), chart("c", 0.5)];
+/// let titles: Vec<String> = distinct(&charts).into_iter().map(|chart| chart.data().title().to_owned()).collect();
+/// assert_eq!(titles, ["b", "c"]);
+/// ```
+pub fn distinct<'a>(charts: impl IntoIterator<Item = &'a Chart>) -> Vec<&'a Chart> {
+    let all: Vec<(&Chart, String)> =
+        charts.into_iter().map(|chart| (chart, each!(chart, inner => inner.data()).to_csv())).collect();
+    let is_repeated = |at: usize| all[at + 1..].iter().any(|(_, later)| *later == all[at].1);
+    (0..all.len()).filter(|at| !is_repeated(*at)).map(|at| all[at].0).collect()
+}
+
 macro_rules! chart_from {
     ($($kind:ident: $type:ty),*) => {$(
         impl From<$type> for Chart {

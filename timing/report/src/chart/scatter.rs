@@ -55,12 +55,15 @@ pub struct ScatterChart {
     groups: Vec<Points>,
     diagonal: bool,
     band: Option<f64>,
+    named: bool,
+    front: Option<(String, Vec<(f64, f64)>)>,
 }
 
 impl ScatterChart {
     /// An empty chart with its horizontal and vertical axis.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
-        Self { meta: Meta::new(title), x, y, groups: Vec::new(), diagonal: false, band: None }
+        let meta = Meta::new(title);
+        Self { meta, x, y, groups: Vec::new(), diagonal: false, band: None, named: false, front: None }
     }
 
     meta_builders!();
@@ -88,6 +91,20 @@ impl ScatterChart {
         self
     }
 
+    /// Gives every point its name where there is room, those of the first group first.
+    #[must_use]
+    pub fn names(mut self) -> Self {
+        self.named = true;
+        self
+    }
+
+    /// Draws a dashed line through points, such as those of a Pareto front, in their order.
+    #[must_use]
+    pub fn front(mut self, name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        self.front = Some((name.into(), points.into_iter().collect()));
+        self
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         Ok(())
     }
@@ -103,7 +120,7 @@ impl ScatterChart {
     pub(crate) fn data(&self) -> Table {
         let number = |name: &str, fallback: &str, axis: &Axis| {
             let name = if name.is_empty() { fallback } else { name };
-            Column::number(name, axis.format).unit(&axis.unit)
+            Column::number(name, axis.format.of_column()).unit(&axis.unit)
         };
         let columns = [
             Column::text("Series"),
@@ -149,10 +166,15 @@ impl ScatterChart {
         if self.diagonal {
             view.diagonal(&mut svg);
         }
+        view.front(&mut svg);
         for (k, group) in self.groups.iter().enumerate() {
             view.points(&mut svg, k, group);
         }
-        view.names(&mut svg);
+        if self.named {
+            view.all_names(&mut svg);
+        } else {
+            view.names(&mut svg);
+        }
         if !self.all().any(|point| self.shows(point)) {
             frame::no_data(&mut svg, plot);
         }
@@ -163,7 +185,13 @@ impl ScatterChart {
     fn scales(&self) -> (Scale, Scale) {
         let shown = || self.all().filter(|point| self.shows(point));
         if !self.diagonal {
-            let x = self.x.scale(shown().map(|point| point.1), &[], 6);
+            let mut x = self.x.scale(shown().map(|point| point.1), &[], 6);
+            if self.named {
+                // Room for the name of a point at an end.
+                let (low, high) = (x.value(0.0), x.value(1.0));
+                let room = (high - low) * 0.06;
+                x = self.x.scale(shown().map(|point| point.1).chain([low - room, high + room]), &[], 6);
+            }
             return (x, self.y.scale(shown().map(|point| point.2), &[], 6));
         }
         let values = || shown().flat_map(|point| [point.1, point.2]);
@@ -187,14 +215,16 @@ impl ScatterChart {
     }
 
     fn keys(&self) -> Vec<Key<'_>> {
-        if self.groups.len() < 2 {
-            return Vec::new();
-        }
         let key = |(k, group)| -> Key<'_> {
             let group: &Points = group;
-            Key { name: &group.name, swatch: Swatch::Line(group.paint(k), k) }
+            Key { name: &group.name, swatch: Swatch::Point(group.paint(k), k) }
         };
-        self.groups.iter().enumerate().map(key).collect()
+        let several = self.groups.len() > 1;
+        // A group without points has nothing to explain.
+        let groups = self.groups.iter().enumerate().filter(|(_, group)| several && !group.points.is_empty());
+        let front = self.front.iter().filter(|front| front.1.len() > 1);
+        let front = front.map(|(name, _)| Key { name, swatch: Swatch::Dashes(Paint::Slot(0)) });
+        groups.map(key).chain(front).collect()
     }
 }
 
@@ -251,6 +281,50 @@ impl View<'_> {
         svg.path("baseline diagonal", &line);
     }
 
+    /// The line through the points of the front.
+    fn front(&self, svg: &mut Svg) {
+        let Some((_, points)) = &self.chart.front else { return };
+        let mut line = PathData::default();
+        let shown = points.iter().filter(|(x, y)| self.chart.x.shows(*x) && self.chart.y.shows(*y));
+        shown.for_each(|(x, y)| {
+            let (x, y) = self.place(*x, *y);
+            line.point(x, y);
+        });
+        if points.len() > 1 {
+            svg.path(&format!("series dashed {}", Paint::Slot(0).stroke()), &line);
+        }
+    }
+
+    /// Names of all points: at the right of a point, else at its left, above or below it, where nothing else is.
+    fn all_names(&self, svg: &mut Svg) {
+        let dot = |point: &(String, f64, f64)| {
+            let (x, y) = self.place(point.1, point.2);
+            Rect { x: x - 4.0, y: y - 4.0, w: 8.0, h: 8.0 }
+        };
+        let shown = || self.chart.all().filter(|point| self.chart.shows(point));
+        let dots: Vec<Rect> = shown().map(dot).collect();
+        let mut taken: Vec<Rect> = Vec::new();
+        for (at, point) in shown().enumerate() {
+            let (x, y) = self.place(point.1, point.2);
+            let name = text::fit(&point.0, SMALL, 200.0);
+            let (w, h) = (text::width(&name, SMALL), 13.0);
+            let places =
+                [(x + 8.0, y - 7.0), (x - 8.0 - w, y - 7.0), (x - w / 2.0, y - 20.0), (x - w / 2.0, y + 7.0)];
+            let plot = self.plot;
+            let free = |place: &Rect| {
+                let inside = place.x >= plot.x && place.right() <= plot.right();
+                let inside = inside && place.y >= plot.y - 4.0 && place.bottom() <= plot.bottom();
+                let others = dots.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, dot)| dot);
+                inside && taken.iter().chain(others).all(|other| !overlap(place, other))
+            };
+            let place = places.map(|(x, y)| Rect { x, y, w, h }).into_iter().find(free);
+            if let Some(place) = place {
+                svg.text_full("label", place.x, place.y + 10.8, Anchor::Start, 0.0, &name, Some(&point.0));
+                taken.push(place);
+            }
+        }
+    }
+
     fn points(&self, svg: &mut Svg, k: usize, group: &Points) {
         svg.series_group("s", k);
         let class = format!("mark point {}", group.paint(k).fill());
@@ -289,19 +363,17 @@ impl View<'_> {
             let right = if point.2 > point.1 { !fits.0 } else { fits.1 };
             let from = if right { x + 8.0 } else { x - 8.0 - w };
             let place = Rect { x: from, y: y - 8.0, w, h: 14.0 };
-            let free = |other: &Rect| {
-                place.x > other.right()
-                    || other.x > place.right()
-                    || place.y > other.bottom()
-                    || other.y > place.bottom()
-            };
-            if taken.len() < NAMED && taken.iter().all(free) {
+            if taken.len() < NAMED && taken.iter().all(|other| !overlap(&place, other)) {
                 let (x, anchor) = if right { (from, Anchor::Start) } else { (x - 8.0, Anchor::End) };
                 svg.text_full("label", x, y + 3.8, anchor, 0.0, &name, Some(&point.0));
                 taken.push(place);
             }
         }
     }
+}
+
+fn overlap(a: &Rect, b: &Rect) -> bool {
+    a.x <= b.right() && b.x <= a.right() && a.y <= b.bottom() && b.y <= a.bottom()
 }
 
 /// A value with the label of its axis.
@@ -333,6 +405,22 @@ mod tests {
         points.extend([("more", 10.0, 10.0); NAMED]);
         let many = chart(&points);
         assert!(named(&many, "far") && !named(&many, "near"));
+    }
+
+    #[test]
+    fn points_have_names_and_a_front_that_the_legend_explains() {
+        let axis = |label: &str| Axis::new(label, Format::Ratio(2));
+        let points = [("a", 1.0, 1.0), ("b", 1.1, 0.9), ("c", 1.2, 0.8)];
+        let chart = ScatterChart::new("Front", axis("Speed"), axis("Energy"))
+            .points(Points::new("On the front", points))
+            .points(Points::new("Beaten", [("d", 1.05, 1.0); 0]).neutral())
+            .front("Front", points.map(|point| (point.1, point.2)))
+            .names();
+        let drawn = chart.draw(900.0).inline("id", "t", "d");
+        for name in ["a", "b", "c", "On the front", "Front"] {
+            assert!(drawn.contains(&format!(">{name}</text>")), "{name} is missing: {drawn}");
+        }
+        assert!(drawn.contains("series dashed") && !drawn.contains("Beaten</text>"), "{drawn}");
     }
 
     #[test]

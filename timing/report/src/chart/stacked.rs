@@ -140,7 +140,7 @@ impl StackedChart {
 
     pub(crate) fn data(&self) -> Table {
         let group = self.is_grouped().then(|| Column::text(&self.group_name));
-        let number = |s: &Series| Column::number(&s.name, self.axis.format).unit(&self.axis.unit);
+        let number = |s: &Series| Column::number(&s.name, self.axis.format.of_column()).unit(&self.axis.unit);
         let columns = group.into_iter().chain([Column::text(&self.category_name)]);
         let mut table = Table::new("", columns.chain(self.series.iter().map(number)));
         for (i, category) in self.categories.iter().enumerate() {
@@ -326,10 +326,10 @@ impl StackedChart {
         let mut svg = Svg::new(width, 0.0);
         let indent = if self.is_grouped() { 12.0 } else { 0.0 };
         let widest = self.categories.iter().map(|c| text::width(&c.name, FONT)).fold(0.0, f64::max);
-        let names_width = widest.min((width * 0.32).max(90.0)) + indent;
+        let names_width = widest.min(frame::MOST_NAME) + indent;
         let x = names_width + 12.0;
         let totals = if self.shares { 18.0 } else { 64.0 };
-        let mut plot = Rect { x, y: 0.0, w: (width - x - totals).max(120.0), h: 0.0 };
+        let mut plot = Rect { x, y: 0.0, w: (width - x - totals).max(200.0), h: 0.0 };
         svg.width = plot.right() + totals;
         plot.y = frame::header(&mut svg, "", &self.keys());
         let headings =
@@ -342,7 +342,7 @@ impl StackedChart {
         for (i, (segments, total)) in bars.iter().enumerate() {
             if self.is_grouped() && self.begins_group(i) {
                 let name = self.categories[i].group.as_deref().unwrap_or("");
-                let shown = text::fit(name, FONT, names_width);
+                let shown = text::fit(name, FONT, svg.width);
                 svg.text_full("category strong", 0.0, y + 18.0, Anchor::Start, 0.0, &shown, Some(name));
                 y += HEADING;
             }

@@ -11,6 +11,16 @@ macro_rules! published {
     };
 }
 
+/// Slices that are no power of two take the hash of the next one, folded.
+#[test]
+fn a_gpu_of_48_slices_is_imported_and_its_map_is_one_to_one() {
+    let imported = published!("SM7_TITANV");
+    let text = imported.to_toml("SM7_TITANV.config");
+    let config = load_text(&text, "titanv.toml", None, &[]).unwrap_or_else(|why| panic!("{why}")).config;
+    assert_eq!((config.dram.channels * config.l2.slices_per_channel, config.gpu.sms), (48, 80));
+    assert_eq!(config.l2.partition_hash, crate::config::PartitionHash::Ipoly);
+}
+
 /// Keys in which a shipped configuration follows another source than the option file, and why.
 const MODERN: &str = "no collectors since Volta (Huerta et al., MICRO 2025)";
 const STALLS: &str = "stall counts of ptxas and measured dependent latencies, less operand collection";

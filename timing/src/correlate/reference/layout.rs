@@ -4,7 +4,8 @@
 //! file. A table reaches to the next header.
 
 use crate::correlate::error::CorrelateError;
-use crate::correlate::quantity::{quantity, scale};
+use crate::correlate::metrics::is_compared;
+use crate::correlate::quantity::{Decimal, quantity, scale, shown_decimal};
 use csv::StringRecord;
 use std::collections::BTreeMap;
 
@@ -169,6 +170,12 @@ fn records(
     reader.records().map(numbered).collect()
 }
 
+/// Whether a cell says that there is no value.
+pub(super) fn is_missing(text: &str) -> bool {
+    let text = text.to_lowercase();
+    ["", "-", "–", "n/a", "na", "nan"].contains(&text.as_str()) || text.starts_with("<overflow>")
+}
+
 fn no_table(text: &str) -> CorrelateError {
     if text.contains("ERR_NVGPUCTRPERM") {
         return CorrelateError(
@@ -180,7 +187,13 @@ fn no_table(text: &str) -> CorrelateError {
             return CorrelateError(format!("the profiler wrote \"{nothing}\""));
         }
     }
-    let hint = if text.contains("Metric Name") || text.contains("Time(%)") {
+    let by_semicolons = text.lines().find(|line| !is_aside(line)).is_some_and(|line| {
+        line.split(';')
+            .any(|column| KERNEL.contains(&column.trim().trim_matches('"').to_lowercase().as_str()))
+    });
+    let hint = if by_semicolons {
+        "its columns are separated by semicolons: write them with commas, and numbers with points"
+    } else if text.contains("Metric Name") || text.contains("Time(%)") {
         "it looks like a profiler's text output: use --csv (ncu --csv --page raw, nvprof --csv --print-gpu-trace)"
     } else {
         "expected CSV of Nsight Compute (ncu --csv) or nvprof (--csv), statistics of Accel-Sim, or a table whose header has \
@@ -210,6 +223,15 @@ impl Table {
     /// A record is shorter: the file ends within it, or a line was damaged.
     pub(super) fn records(&self, least: usize) -> Result<impl Iterator<Item = Record<'_>>, CorrelateError> {
         for (line, record) in &self.records {
+            // Empty fields at the end are those of a spreadsheet.
+            if record.iter().skip(self.header.len()).any(|field| !field.trim().is_empty()) {
+                return Err(CorrelateError(format!(
+                    "line {line} has {} columns and the header {}: a number with a decimal comma or grouped digits has to be in \
+                     quotes, or to be written with a point",
+                    record.len(),
+                    self.header.len()
+                )));
+            }
             if record.len() < least {
                 return Err(CorrelateError(format!(
                     "line {line} has {} of {} columns: the file is cut off or damaged there",
@@ -219,6 +241,30 @@ impl Table {
             }
         }
         Ok(self.records.iter().map(|(line, record)| Record { line: *line, record }))
+    }
+
+    /// The decimal separator of the numbers in some columns: the one that they show, and a point where none does, because
+    /// profilers group digits by commas.
+    ///
+    /// # Errors
+    /// Numbers of both kinds.
+    pub(super) fn decimal(&self, columns: &[usize]) -> Result<Decimal, CorrelateError> {
+        let mut seen: [Option<(usize, &str)>; 2] = [None; 2];
+        for (line, record) in &self.records {
+            for text in columns.iter().filter_map(|column| record.get(*column)) {
+                if let Some(decimal) = shown_decimal(text) {
+                    seen[decimal as usize].get_or_insert((*line, text.trim()));
+                }
+            }
+        }
+        match seen {
+            [Some((a, point)), Some((b, comma))] => Err(CorrelateError(format!(
+                "\"{point}\" in line {a} has a decimal point and \"{comma}\" in line {b} a decimal comma: write all numbers with one \
+                 of them"
+            ))),
+            [None, Some(_)] => Ok(Decimal::Comma),
+            _ => Ok(Decimal::Point),
+        }
     }
 
     /// As [`Table::records`], for formats whose records are as long as the header; splits off the units, which are in a
@@ -258,10 +304,33 @@ impl<'a> Record<'a> {
         self.line
     }
 
+    /// The value of a metric. None where there is none, and for a text of a metric that is not compared.
+    ///
+    /// # Errors
+    /// A metric that is compared has no number, or an unknown unit.
+    pub(super) fn metric(
+        &self,
+        column: usize,
+        name: &str,
+        unit: &str,
+        decimal: Decimal,
+    ) -> Result<Option<f64>, CorrelateError> {
+        let text = self.text(column);
+        match self.figure(column, unit, decimal) {
+            Some(value) => Ok(Some(value)),
+            None if is_missing(text) || !is_compared(name) => Ok(None),
+            None => {
+                let unit = if unit.is_empty() { String::new() } else { format!(" with the unit \"{unit}\"") };
+                let line = self.line();
+                Err(CorrelateError(format!("line {line}: {name} is \"{text}\"{unit}, which is no number")))
+            }
+        }
+    }
+
     /// A field as a number in base units, by a unit of its own or the given one; none if it is no number or the unit is
     /// not known.
-    pub(super) fn figure(&self, column: usize, unit: &str) -> Option<f64> {
-        let (value, own) = quantity(self.text(column))?;
+    pub(super) fn figure(&self, column: usize, unit: &str, decimal: Decimal) -> Option<f64> {
+        let (value, own) = quantity(self.text(column), decimal)?;
         let unit = if own.is_empty() || own.starts_with('(') { unit } else { own };
         Some(value * scale(unit)?)
     }

@@ -16,6 +16,7 @@ pub use row::Which;
 use super::error::CorrelateError;
 use super::metrics::{Machine, Values, of_row};
 use super::names;
+use super::shape::Shape;
 use row::{Row, Rows};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,6 +31,10 @@ pub struct Measured {
     pub kernel: String,
     /// Its launches.
     pub which: Which,
+    /// Whether the reference itself numbers the launch.
+    pub is_numbered: bool,
+    /// Its grid and blocks, where the reference has them.
+    pub shape: Shape,
     /// Values by metric.
     pub values: Values,
 }
@@ -45,6 +50,8 @@ pub struct Reference {
     pub unused: Vec<String>,
     /// What the reader assumed.
     pub notes: Vec<String>,
+    /// Compute capabilities of the GPUs, where the reference names them.
+    pub capabilities: BTreeSet<String>,
 }
 
 /// Reads the text of a reference; `program` is the program of rows that name none.
@@ -56,7 +63,7 @@ pub fn read(
     program: Option<&str>,
     machine: Option<&Machine>,
 ) -> Result<Reference, CorrelateError> {
-    // Tables of this program begin with a comment that says what produced them.
+    // Tables of earlier versions of this program begin with a comment that says what produced them.
     let text = text
         .strip_prefix("# produced_by ")
         .and_then(|rest| rest.split_once('\n'))
@@ -106,6 +113,7 @@ struct Builder {
     used: BTreeSet<String>,
     clocks: Vec<(f64, bool)>,
     needs_machine: BTreeSet<String>,
+    capabilities: BTreeSet<String>,
 }
 
 impl Builder {
@@ -125,6 +133,7 @@ impl Builder {
             self.used.extend(taken.used);
             self.clocks.extend(taken.clock);
             self.needs_machine.extend(taken.needs_machine);
+            self.capabilities.extend(row.capability);
             // A plain table with one row for a kernel means all launches of it.
             let once = plain && times[&key] == 1;
             let position = self.seen.entry(key).or_default();
@@ -134,6 +143,8 @@ impl Builder {
                 program: row.program.or_else(|| program.map(str::to_owned)),
                 process: row.process,
                 kernel: names::trimmed(&row.kernel).to_owned(),
+                is_numbered: matches!(row.launch, Some(Which::Launch(_))),
+                shape: row.shape,
                 which: row.launch.unwrap_or(next),
                 values: taken.values,
             });
@@ -143,6 +154,7 @@ impl Builder {
     fn finish(self, found: &mut Reference) {
         found.unused = self.names.difference(&self.used).cloned().collect();
         found.rows = merged(self.rows);
+        found.capabilities = self.capabilities;
         let megahertz = |(hz, _): &(f64, bool)| format!("{:.0} MHz", hz / 1e6);
         let mut by_config: Vec<String> = self.clocks.iter().filter(|clock| clock.1).map(megahertz).collect();
         by_config.dedup();
@@ -173,6 +185,9 @@ fn merged(rows: Vec<Measured>) -> Vec<Measured> {
         match places.get(&key) {
             Some(place) => {
                 let first: &mut Measured = &mut result[*place];
+                if first.shape.is_unknown() {
+                    first.shape = row.shape;
+                }
                 row.values.into_iter().for_each(|(name, value)| {
                     first.values.entry(name).or_insert(value);
                 });
@@ -198,6 +213,7 @@ impl Reference {
         let unused: BTreeSet<String> =
             std::mem::take(&mut self.unused).into_iter().chain(other.unused).collect();
         self.unused = unused.into_iter().collect();
+        self.capabilities.extend(other.capabilities);
         for note in other.notes {
             if !self.notes.contains(&note) {
                 self.notes.push(note);

@@ -3,6 +3,7 @@
 use super::layout::{Record, Table};
 use super::row::{Row, Rows, Which};
 use crate::correlate::error::CorrelateError;
+use crate::correlate::shape::{Shape, Size};
 use std::collections::BTreeMap;
 
 /// Columns that describe a launch; others are metrics.
@@ -36,25 +37,41 @@ fn process(record: Record<'_>, column: Option<usize>) -> Option<String> {
     column.map(|column| record.text(column).to_owned()).filter(|name| !name.is_empty())
 }
 
+/// The sizes of a launch, `(64, 64, 1)`.
+fn shape(table: &Table, record: Record<'_>) -> Shape {
+    let size = |name: &str| table.column(name).and_then(|column| Size::parse(record.text(column)));
+    Shape { grid: size("Grid Size"), block: size("Block Size") }
+}
+
+/// The compute capability of the GPU, with a point in every locale.
+fn capability(table: &Table, record: Record<'_>) -> Option<String> {
+    let text = record.text(table.column("CC")?).replace(',', ".");
+    (!text.is_empty()).then_some(text)
+}
+
 /// A row per launch.
 pub(super) fn raw(table: &Table) -> Result<Rows, CorrelateError> {
     let (kernel, program) = (table.need("Kernel Name")?, table.column("Process Name"));
     let (units, records) = table.with_units(kernel)?;
     let metrics: Vec<usize> =
         (0..table.header.len()).filter(|column| !describes(&table.header[*column])).collect();
+    let decimal = table.decimal(&metrics)?;
     let row = |record: Record<'_>| {
         let figure = |column: &usize| {
-            let unit = units.get(column).map_or("", String::as_str);
-            Some((table.header[*column].clone(), record.figure(*column, unit)?))
+            let (name, unit) = (&table.header[*column], units.get(column).map_or("", String::as_str));
+            let value = record.metric(*column, name, unit, decimal).transpose()?;
+            Some(value.map(|value| (name.clone(), value)))
         };
-        Row {
+        Ok(Row {
             process: process(record, program),
             kernel: record.text(kernel).to_owned(),
-            figures: metrics.iter().filter_map(figure).collect(),
+            shape: shape(table, record),
+            capability: capability(table, record),
+            figures: metrics.iter().filter_map(figure).collect::<Result<_, CorrelateError>>()?,
             ..Row::default()
-        }
+        })
     };
-    Ok(Rows { rows: records.into_iter().map(row).collect(), ..Rows::default() })
+    Ok(Rows { rows: records.into_iter().map(row).collect::<Result<_, CorrelateError>>()?, ..Rows::default() })
 }
 
 /// A row per metric of a launch; launches differ in `ID`. The summary over launches has means.
@@ -70,6 +87,7 @@ pub(super) fn details(table: &Table) -> Result<Rows, CorrelateError> {
     let program = table.column("Process Name");
     // Columns of rules follow the value; records without a rule end before them.
     let least = [kernel, name, value].into_iter().chain(unit).max().unwrap_or(0) + 1;
+    let decimal = table.decimal(&[value])?;
     let mut rows: Vec<Row> = Vec::new();
     let mut places: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     for record in table.records(least)? {
@@ -89,12 +107,15 @@ pub(super) fn details(table: &Table) -> Result<Rows, CorrelateError> {
                 process: process(record, program),
                 kernel: record.text(kernel).to_owned(),
                 launch: invocations.map(|_| Which::Mean),
+                shape: shape(table, record),
+                capability: capability(table, record),
                 ..Row::default()
             });
             rows.len() - 1
         });
         if !describes(metric)
-            && let Some(figure) = record.figure(value, unit.map_or("", |unit| record.text(unit)))
+            && let Some(figure) =
+                record.metric(value, metric, unit.map_or("", |unit| record.text(unit)), decimal)?
         {
             // A metric may stand in several sections.
             rows[place].figures.entry(metric.to_owned()).or_insert(figure);

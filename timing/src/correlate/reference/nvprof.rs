@@ -3,6 +3,7 @@
 use super::layout::{Record, Table};
 use super::row::{Row, Rows, Which};
 use crate::correlate::error::CorrelateError;
+use crate::correlate::shape::{Shape, Size};
 use std::collections::BTreeMap;
 
 /// Whether a row of a trace is a copy or a fill, not a kernel.
@@ -15,17 +16,22 @@ pub(super) fn trace(table: &Table) -> Result<Rows, CorrelateError> {
     let (kernel, duration) = (table.need("Name")?, table.need("Duration")?);
     let (units, records) = table.with_units(kernel)?;
     let unit = units.get(&duration).map_or("s", String::as_str);
-    let row = |record: Record<'_>| Row {
-        kernel: record.text(kernel).to_owned(),
-        figures: record
-            .figure(duration, unit)
-            .map(|seconds| ("Duration".to_owned(), seconds))
-            .into_iter()
-            .collect(),
-        ..Row::default()
+    let decimal = table.decimal(&[duration])?;
+    let size = |record: Record<'_>, what: &str| {
+        let side = |axis: &str| record.text(table.column(&format!("{what} {axis}"))?).parse().ok();
+        Some(Size::of([side("X")?, side("Y")?, side("Z")?]))
+    };
+    let row = |record: Record<'_>| {
+        let seconds = record.metric(duration, "Duration", unit, decimal)?;
+        Ok(Row {
+            kernel: record.text(kernel).to_owned(),
+            shape: Shape { grid: size(record, "Grid"), block: size(record, "Block") },
+            figures: seconds.map(|seconds| ("Duration".to_owned(), seconds)).into_iter().collect(),
+            ..Row::default()
+        })
     };
     let kernels = records.into_iter().filter(|record| !is_transfer(record.text(kernel)));
-    Ok(Rows { rows: kernels.map(row).collect(), ..Rows::default() })
+    Ok(Rows { rows: kernels.map(row).collect::<Result<_, CorrelateError>>()?, ..Rows::default() })
 }
 
 /// A row per launch with metrics; the number of a metric's instance may follow its name: `local_load (0)`.
@@ -35,18 +41,20 @@ pub(super) fn launches(table: &Table) -> Result<Rows, CorrelateError> {
     let (units, records) = table.with_units(kernel)?;
     let metrics = table.header.iter().enumerate().filter(|(_, name)| !DESCRIPTION.contains(&name.as_str()));
     let metrics: Vec<(usize, &str)> = metrics.map(|(column, name)| (column, metric_name(name))).collect();
+    let decimal = table.decimal(&metrics.iter().map(|(column, _)| *column).collect::<Vec<_>>())?;
     let row = |record: Record<'_>| {
         let figure = |(column, name): &(usize, &str)| {
             let unit = units.get(column).map_or("", String::as_str);
-            Some(((*name).to_owned(), record.figure(*column, unit)?))
+            let value = record.metric(*column, name, unit, decimal).transpose()?;
+            Some(value.map(|value| ((*name).to_owned(), value)))
         };
-        Row {
+        Ok(Row {
             kernel: record.text(kernel).to_owned(),
-            figures: metrics.iter().filter_map(figure).collect(),
+            figures: metrics.iter().filter_map(figure).collect::<Result<_, CorrelateError>>()?,
             ..Row::default()
-        }
+        })
     };
-    Ok(Rows { rows: records.into_iter().map(row).collect(), ..Rows::default() })
+    Ok(Rows { rows: records.into_iter().map(row).collect::<Result<_, CorrelateError>>()?, ..Rows::default() })
 }
 
 fn metric_name(column: &str) -> &str {
@@ -61,6 +69,7 @@ pub(super) fn metrics(table: &Table) -> Result<Rows, CorrelateError> {
         None => table.need("Event Name")?,
     };
     let least = [kernel, value, name].into_iter().max().unwrap_or(0) + 1;
+    let decimal = table.decimal(&[value])?;
     let mut rows: Vec<Row> = Vec::new();
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for record in table.records(least)? {
@@ -69,8 +78,9 @@ pub(super) fn metrics(table: &Table) -> Result<Rows, CorrelateError> {
             rows.push(Row { kernel: kernel.to_owned(), launch: Some(Which::Mean), ..Row::default() });
             rows.len() - 1
         });
-        if let Some(figure) = record.figure(value, "") {
-            rows[place].figures.entry(metric_name(record.text(name)).to_owned()).or_insert(figure);
+        let metric = metric_name(record.text(name));
+        if let Some(figure) = record.metric(value, metric, "", decimal)? {
+            rows[place].figures.entry(metric.to_owned()).or_insert(figure);
         }
     }
     Ok(Rows { rows, ..Rows::default() })
@@ -85,15 +95,16 @@ pub(super) fn summary(table: &Table) -> Result<Rows, CorrelateError> {
     let on_gpu = |record: &Record<'_>| {
         kind.is_none_or(|kind| record.text(kind) == "GPU activities") && !is_transfer(record.text(kernel))
     };
-    let row = |record: Record<'_>| Row {
-        kernel: record.text(kernel).to_owned(),
-        launch: Some(Which::Mean),
-        figures: record
-            .figure(mean, unit)
-            .map(|seconds| ("Duration".to_owned(), seconds))
-            .into_iter()
-            .collect(),
-        ..Row::default()
+    let decimal = table.decimal(&[mean])?;
+    let row = |record: Record<'_>| {
+        let seconds = record.metric(mean, "Duration", unit, decimal)?;
+        Ok(Row {
+            kernel: record.text(kernel).to_owned(),
+            launch: Some(Which::Mean),
+            figures: seconds.map(|seconds| ("Duration".to_owned(), seconds)).into_iter().collect(),
+            ..Row::default()
+        })
     };
-    Ok(Rows { rows: records.into_iter().filter(on_gpu).map(row).collect(), ..Rows::default() })
+    let rows = records.into_iter().filter(on_gpu).map(row).collect::<Result<_, CorrelateError>>()?;
+    Ok(Rows { rows, ..Rows::default() })
 }

@@ -1,5 +1,6 @@
 //! Rows of a table before the names of their columns are looked up.
 
+use crate::correlate::shape::Shape;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The launches that a figure stands for.
@@ -18,6 +19,9 @@ pub(super) struct Row {
     pub process: Option<String>,
     pub kernel: String,
     pub launch: Option<Which>,
+    pub shape: Shape,
+    /// Compute capability of the GPU, such as `7.5`.
+    pub capability: Option<String>,
     pub figures: BTreeMap<String, f64>,
 }
 

@@ -257,7 +257,8 @@ pub enum PartitionHash {
     Linear,
     /// As linear, rotated by the higher address bits.
     Xor,
-    /// The chunk's number modulo an irreducible polynomial over GF(2) (Rau, ISCA 1991); for a power of two of slices.
+    /// The chunk's number modulo an irreducible polynomial over GF(2) (Rau, ISCA 1991). If the slices are no power of two, the
+    /// places of the next one beyond them fold back on the first slices, as in GPGPU-Sim.
     Ipoly,
 }
 

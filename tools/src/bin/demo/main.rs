@@ -12,12 +12,13 @@ mod progress;
 mod record;
 mod workloads;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
-use warplab_host::options;
+use timing::config::builtin;
+use warplab_host::{manual, options};
 
 /// Runs bundled CUDA kernels through Warplab and writes a report.
 #[derive(Parser, Debug)]
@@ -25,14 +26,18 @@ use warplab_host::options;
     name = "demo",
     version = env!("WARPLAB_VERSION"),
     about = "Emulates bundled CUDA kernels, replays them with register-file techniques, and writes a report",
-    after_help = "Examples:\n  demo\n  demo --out /tmp/report --config gtx480\n  \
-                  demo --only matmul_tiled,hotspot --threads 1\n  demo --list\n\n\
-                  The report is OUT/index.html, its data OUT/data.json and OUT/csv/; traces are in OUT/traces, the \
-                  kernels in OUT/workloads."
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  demo\n  demo --output /tmp/report --config gtx480\n  \
+                  demo --only matmul_tiled,hotspot --threads 1\n  demo --list\n  \
+                  demo completions bash > ~/.local/share/bash-completion/completions/demo\n\n\
+                  The report is DIR/index.html, its data DIR/data.json and DIR/csv/; traces are in DIR/traces, the \
+                  kernels in DIR/workloads."
 )]
 struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     /// Folder for the report, traces and kernels
-    #[arg(long, default_value = "warplab-demo", value_name = "DIR")]
+    #[arg(short, long = "output", alias = "out", default_value = "warplab-demo", value_name = "DIR")]
     out: PathBuf,
     /// A built-in configuration (`timing list` shows all), or a file ending in .toml
     #[arg(long, default_value = "titanx-pascal", value_name = "NAME|FILE.toml")]
@@ -46,6 +51,25 @@ struct Arguments {
     /// Lists the bundled workloads and ends
     #[arg(long)]
     list: bool,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Prints completions for a shell
+    #[command(
+        after_help = "Example:\n  demo completions bash > ~/.local/share/bash-completion/completions/demo"
+    )]
+    Completions {
+        /// Shell
+        shell: manual::Shell,
+    },
+    /// Prints the manual page, or writes it into a folder
+    #[command(after_help = "Examples:\n  demo man | man -l -\n  demo man -o ~/.local/share/man/man1")]
+    Man {
+        /// Folder for the page; created if needed
+        #[arg(short, long, value_name = "DIR")]
+        output: Option<PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -67,7 +91,30 @@ fn main() -> ExitCode {
     }
 }
 
+/// The command line for shells and for `man`.
+fn describe(command: &Command) -> Result<(), Failure> {
+    let failed = |why: std::io::Error| Failure(format!("cannot write the page: {why}"));
+    let text = match command {
+        Command::Completions { shell } => {
+            let values = [
+                ("config", builtin::list(builtin::GPUS).into_iter().map(str::to_owned).collect()),
+                ("only", workloads::names().map(str::to_owned).collect()),
+            ];
+            manual::completions(Arguments::command(), *shell, &values)
+        }
+        Command::Man { output: None } => manual::page(Arguments::command()).map_err(failed)?,
+        Command::Man { output: Some(folder) } => {
+            let pages = manual::pages(Arguments::command(), folder).map_err(failed)?;
+            format!("{} pages in {}\n", pages.len(), folder.display()).into_bytes()
+        }
+    };
+    print(&String::from_utf8_lossy(&text))
+}
+
 fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(command) = &arguments.command {
+        return describe(command);
+    }
     let started = Instant::now();
     let chosen = workloads::select(&arguments.only)?;
     if arguments.list {

@@ -56,6 +56,11 @@ pub(crate) const ALL: &[Workload] = workloads![
     "matmul_tiled" in "textbook" / "matmul_tiled",
 ];
 
+/// Names of all workloads.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    ALL.iter().map(|workload| workload.name)
+}
+
 /// The workloads of these names, in the order of the list; all when there are none.
 ///
 /// # Errors

@@ -75,13 +75,13 @@ enum Command {
     },
     /// Lists what one warp executed, with results and addresses
     #[command(
-        after_help = "Examples:\n  trace dump app.wtrace --block 0 --warp 0\n  trace dump app.wtrace --launch 2 --block 5 --warp 3 --skip 1000 --limit 50"
+        after_help = "Examples:\n  trace dump app.wtrace --block 0 --warp 0\n  trace dump app.wtrace --launches 2 --block 5 --warp 3 --skip 1000 --limit 50"
     )]
     Dump {
         /// Trace file
         trace: PathBuf,
         /// Launch, counted from 0
-        #[arg(long, default_value_t = 0)]
+        #[arg(long = "launches", alias = "launch", value_name = "NUMBER", default_value_t = 0)]
         launch: u32,
         /// Thread block, linear index (x fastest)
         #[arg(long, default_value_t = 0)]
@@ -157,7 +157,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
     let mut out = console::Out::new(io::BufWriter::new(io::stdout().lock()), is_data);
     let code = match command {
         Command::Completions { shell } => {
-            out.write_all(&manual::completions(Cli::command(), shell))?;
+            out.write_all(&manual::completions(Cli::command(), shell, &[]))?;
             ExitCode::SUCCESS
         }
         Command::Man { output: None } => {

@@ -25,7 +25,7 @@ pub(super) fn section(Results { workloads, findings, .. }: &Results) -> Section 
         percent("diverged_share"),
     )));
     let all = [&findings.redundancy, &findings.taxonomy];
-    for chart in all.iter().flat_map(|study| &study.charts) {
+    for chart in report::distinct(all.iter().flat_map(|study| &study.charts)) {
         section = section.chart(chart.clone());
     }
     section = section.text(

@@ -10,7 +10,7 @@ use crate::engine::Progress;
 use crate::named::{NamedMachine, Ready};
 use crate::observe::ViewOptions;
 use crate::provenance::{KEY, Provenance};
-use crate::replay::{LaunchStats, Replay, ReplayOptions, replay};
+use crate::replay::{LaunchStats, Replay, ReplayError, ReplayOptions, Selection, replay};
 use crate::stats::{CounterEntry, Counters, EnergyTable, Stall, Stats, TechniqueStats};
 use crate::techniques::{Catalogue, Technique};
 use clap::Args;
@@ -57,7 +57,8 @@ pub(super) struct Arguments {
     /// Stops with an error when a kernel takes longer.
     #[arg(long, value_name = "CYCLES")]
     max_cycles: Option<u64>,
-    /// Compares each warp's values with their recorded checksum while replaying.
+    /// Compares all values of each warp with their recorded checksum, also without techniques; addresses and lanes are
+    /// always compared.
     #[arg(long)]
     checked: bool,
     /// Writes the result as JSON; `-` for stdout.
@@ -136,8 +137,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     }
     output::check(arguments.json.as_deref())?;
     output::check(arguments.csv.as_deref())?;
-    let replay_one = |path: &Path| -> Result<(Trace, Outcome), CliError> {
-        let trace = output::open_trace(path)?;
+    let replay_on_all = |path: &Path, trace: &Trace, selection: &Selection| -> Result<Outcome, ReplayError> {
         let label = output::label(path);
         let run = |config: &GpuConfig, techniques: &[Box<dyn Technique>], what: &str, view: ViewOptions| {
             let bar = LateBar::new(format!("{label} {what}"));
@@ -156,20 +156,25 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
                 view,
                 ..ReplayOptions::default()
             };
-            replay(&trace, config, techniques, &options)
-                .map_err(|why| CliError(format!("{}: {why}", path.display())))
+            replay(trace, config, techniques, &options)
         };
         // Views show the replay on the other machine, if there is one.
         let plain_view = if variants.is_empty() { view.clone() } else { ViewOptions::default() };
         let plain = run(config, &[], "plain", plain_view)?;
-        output::warn_of_registers(path, &plain, config);
         let on = |variant: &Variant| {
             let Ready { loaded, techniques, .. } = &variant.ready;
             run(&loaded.config, techniques, &variant.name, view.clone())
         };
         let others = variants.iter().map(on).collect::<Result<_, _>>()?;
         let path = path.display().to_string();
-        Ok((trace, Outcome { label: label.clone(), path, plain, others }))
+        Ok(Outcome { label: label.clone(), path, plain, others })
+    };
+    let replay_one = |path: &Path, left_out: &mut LeftOut| -> Result<(Trace, Outcome), CliError> {
+        let trace = output::open_trace(path)?;
+        let run = |chosen: &Selection| replay_on_all(path, &trace, chosen);
+        let outcome = left_out.readable(path, &selection, run)?;
+        output::warn_of_registers(path, &outcome.plain, config);
+        Ok((trace, outcome))
     };
     let mut provenance =
         Provenance::new(command).on(&loaded, &arguments.techniques.overrides(&arguments.replayed));
@@ -181,7 +186,8 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     };
     let (mut outcomes, mut left_out) = (Vec::new(), LeftOut::of(arguments.traces.len()));
     for path in &arguments.traces {
-        if let Some((trace, outcome)) = left_out.unless(path, replay_one(path))? {
+        let done = replay_one(path, &mut left_out);
+        if let Some((trace, outcome)) = left_out.unless(path, done)? {
             provenance.add(&trace)?;
             arguments.views.write(&trace, outcome.shown(), &provenance)?;
             outcomes.push(outcome);

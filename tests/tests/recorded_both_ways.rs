@@ -43,7 +43,7 @@ fn check(manifest: &Path, assembler: Option<&Assembler>, dir: &Path) -> Result<b
     let counted = |trace: &Trace| {
         let options = ReplayOptions { threads: 2, ..ReplayOptions::default() };
         let done = replay(trace, &config, &[], &options).map_err(|e| e.to_string())?;
-        Ok(done.launches.iter().map(|launch| launch.stats.counters.clone()).collect::<Vec<_>>())
+        Ok::<_, String>(done.launches.iter().map(|launch| launch.stats.counters.clone()).collect::<Vec<_>>())
     };
     let (with, without) = (counted(values)?, counted(addresses)?);
     if with != without {

@@ -9,6 +9,7 @@ use super::{Device, Fault, Launch};
 use emulator::lower::{DEFAULT_INLINE_LIMIT, LowerOptions, Schedule};
 use emulator::ptx::{self, Module};
 use std::path::{Path, PathBuf};
+use trace_format::container::Contents;
 use trace_format::semantics::Geometry;
 
 /// How a comparison ended badly.

@@ -10,7 +10,7 @@ use crate::engine::Progress;
 use crate::named::{NamedMachine, Ready};
 use crate::observe::ViewOptions;
 use crate::provenance::{KEY, Provenance};
-use crate::replay::{LaunchStats, Replay, ReplayError, ReplayOptions, Selection, replay};
+use crate::replay::{LaunchStats, Launches, Replay, ReplayError, ReplayOptions, Selection, Streamed, replay};
 use crate::stats::{CounterEntry, Counters, EnergyTable, Stall, Stats, TechniqueStats};
 use crate::techniques::{Catalogue, Technique};
 use clap::Args;
@@ -203,11 +203,12 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         }
     }
     if let Some(path) = &arguments.json {
-        let mut value = to_json(&outcomes, config, &variants, &energy);
+        let mut launches = Launches::default();
+        let mut value = to_json(&outcomes, config, &variants, &energy, &mut launches);
         arguments.views.add_series(&mut value, outcomes.iter().map(Outcome::shown))?;
         left_out.add_to(&mut value);
         value[KEY] = provenance.to_json();
-        output::write_file(path, &format!("{value:#}\n"))?;
+        output::write_json(path, &Streamed { value: &value, launches: &launches })?;
     }
     if let Some(path) = &arguments.csv {
         let text = provenance.csv_comment() + &to_csv(&outcomes, &variants, arguments.per_launch)?;
@@ -344,7 +345,14 @@ fn table(outcome: &Outcome, config: &str, variants: &[Variant], energy: &EnergyT
     format!("{} on {config}\n{table}\n\n", outcome.path)
 }
 
-fn to_json(outcomes: &[Outcome], config: &GpuConfig, variants: &[Variant], energy: &EnergyTable) -> Value {
+/// The result, without the launches, which are added to the list.
+fn to_json<'a>(
+    outcomes: &'a [Outcome],
+    config: &GpuConfig,
+    variants: &'a [Variant],
+    energy: &'a EnergyTable,
+    launches: &mut Launches<'a>,
+) -> Value {
     let sum = |replays: &mut dyn Iterator<Item = &Replay>| {
         let mut total = Stats::default();
         replays.for_each(|replay| total.merge(&replay.total));
@@ -364,21 +372,21 @@ fn to_json(outcomes: &[Outcome], config: &GpuConfig, variants: &[Variant], energ
         own.into_iter().for_each(|(key, of)| value[key] = of);
         value
     };
-    let trace = |outcome: &Outcome| {
+    let mut trace = |outcome: &'a Outcome| {
         let replayed = variants.iter().zip(&outcome.others);
         let mut value = match (variants, &outcome.others[..]) {
             ([variant], [only]) => {
-                let mut value = only.to_json(&variant.ready.energy);
-                value["baseline"] = outcome.plain.to_json(energy);
+                let mut value = launches.placed(only, &variant.ready.energy);
+                value["baseline"] = launches.placed(&outcome.plain, energy);
                 value["ratio"] = ratios(&only.total, &outcome.plain.total);
                 value
             }
-            _ => outcome.plain.to_json(energy),
+            _ => launches.placed(&outcome.plain, energy),
         };
         if variants.len() > 1 {
-            let of = |(variant, replay): (&Variant, &Replay)| {
+            let of = |(variant, replay): (&'a Variant, &'a Replay)| {
                 let ratio = ratios(&replay.total, &outcome.plain.total);
-                beside(variant, replay.to_json(&variant.ready.energy), ratio)
+                beside(variant, launches.placed(replay, &variant.ready.energy), ratio)
             };
             value["machines"] = replayed.map(of).collect();
         }
@@ -415,7 +423,7 @@ fn to_json(outcomes: &[Outcome], config: &GpuConfig, variants: &[Variant], energ
         };
         value["machines"] = variants.iter().zip(&others).map(of).collect();
     }
-    value["traces"] = outcomes.iter().map(trace).collect();
+    value["traces"] = outcomes.iter().map(&mut trace).collect();
     value
 }
 

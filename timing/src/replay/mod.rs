@@ -4,12 +4,14 @@
 mod profile;
 mod select;
 mod source;
+mod streamed;
 mod streams;
 
 pub use crate::engine::Progress;
 pub use crate::error::{ReplayError, Unreadable};
 pub use select::Selection;
 pub use source::{Detail, TraceLaunch, TraceWarp};
+pub(crate) use streamed::{Launches, Streamed};
 pub use streams::{Point, dependencies};
 
 use crate::analysis::convergence::meeting_places_on;
@@ -308,8 +310,12 @@ impl Replay {
     /// The totals with one object per launch under `launches`.
     #[must_use]
     pub fn to_json(&self, energy: &EnergyTable) -> Value {
+        self.to_json_with(energy, self.launches.iter().map(|one| one.to_json(energy)).collect())
+    }
+
+    fn to_json_with(&self, energy: &EnergyTable, launches: Value) -> Value {
         let mut object = self.total.to_json(energy);
-        object["launches"] = Value::Array(self.launches.iter().map(|one| one.to_json(energy)).collect());
+        object["launches"] = launches;
         if let Some(sms) = sms_to_json(self.launches.iter().map(|launch| &launch.per_sm[..]), energy) {
             object["sms"] = sms;
         }

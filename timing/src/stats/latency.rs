@@ -284,7 +284,9 @@ mod tests {
         assert_eq!((summary(&packed), packed.count()), (summary(&loose), 5000));
         assert!(packed.short.is_empty() && packed.long.is_none());
         // Further samples, and sums of packed ones.
-        [&mut loose, &mut packed].map(|one| (one.record(7), one.record(70_000)));
+        for one in [&mut loose, &mut packed] {
+            [7, 70_000].iter().for_each(|cycles| one.record(*cycles));
+        }
         assert_eq!(summary(&packed), summary(&loose));
         let mut sum = packed.clone();
         sum.merge(&packed);

@@ -18,12 +18,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+/// Bytes of decompressed frames that a check, which reads blocks in order, keeps.
+const KEPT_BYTES: usize = 32 << 20;
+
 /// Checks a trace on a number of threads.
 ///
 /// # Errors
 /// The trace cannot be opened, or no thread can be started.
 pub fn validate(path: &Path, threads: usize, progress: &Progress) -> Result<Report, TraceError> {
     let trace = Trace::open(path)?;
+    trace.keep_unpacked(KEPT_BYTES);
     let mut report = Report::default();
     structure::check(&trace, &mut report)?;
     if let Some(why) = trace.incomplete() {

@@ -123,7 +123,7 @@ impl FrameBuilder {
                 [w.path_tokens.len(), w.path_params.len(), w.values.tokens.len(), w.values.params.len()];
             let row = [lens[0] as u32, lens[1] as u32, lens[2] as u32, lens[3] as u32];
             let WarpSums { results, timing } = w.checksums;
-            let more = [w.values.words.len() as u32, results, timing];
+            let more = [w.values.words.len() as u32, results, timing.into()];
             self.warp_columns
                 .iter_mut()
                 .zip(row.into_iter().chain(more))
@@ -322,7 +322,7 @@ impl Frame {
                 value_tokens: value_tokens[w].clone(),
                 value_params: value_params[w].clone(),
                 words: word_ranges[w].clone(),
-                checksums: WarpSums { results: column(5)[w], timing: column(6)[w] },
+                checksums: WarpSums { results: column(5)[w], timing: column(6)[w] as u16 },
             })
             .collect();
         Ok(Frame { head, entries, warps, path })

@@ -17,8 +17,9 @@ const MULTIPLIER: u64 = 0xD6E8_FEB8_6659_FD93;
 pub struct WarpSums {
     /// Over its results; of a trace of addresses, over those in its slice.
     pub results: u32,
-    /// Over masks, addresses and operands of barriers.
-    pub timing: u32,
+    /// Over masks, addresses and operands of barriers; half as long, since checksums are most of a short warp's bytes, and
+    /// a fault of recorder or reader shows in many warps.
+    pub timing: u16,
 }
 
 /// Running checksums of one warp.
@@ -38,7 +39,8 @@ impl Checksums {
     /// The checksums so far.
     #[must_use]
     pub fn values(&self) -> WarpSums {
-        WarpSums { results: self.results.value(), timing: self.timing.value() }
+        let timing = self.timing.value();
+        WarpSums { results: self.results.value(), timing: (timing ^ timing >> 16) as u16 }
     }
 
     /// Folds in the destinations of an instruction in `warp`; `exec` are the lanes in which it took effect

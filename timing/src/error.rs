@@ -2,6 +2,54 @@
 
 use crate::source::SourceError;
 use crate::techniques::{Holder, ValueMismatch};
+use std::fmt;
+use trace_format::reader::Trace;
+use trace_format::validate;
+use warplab_host::numbers::ranges_of;
+
+/// Launches of a recording that cannot be read, while others may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Their positions in the trace, in ascending order, and the names of their kernels, each with the reason.
+    pub launches: Vec<(usize, String, String)>,
+    /// Positions of the other launches that were chosen.
+    pub others: Vec<usize>,
+}
+
+impl Unreadable {
+    /// Regenerates the chosen launches of a trace, of which one could not be read; `None` if all of them can.
+    #[must_use]
+    pub fn among(trace: &Trace, chosen: &[usize], threads: usize) -> Option<Unreadable> {
+        let found = validate::unreadable(trace, chosen, threads).ok().filter(|found| !found.is_empty())?;
+        let is_bad = |launch: &usize| found.iter().any(|(bad, _)| bad == launch);
+        let others = chosen.iter().copied().filter(|launch| !is_bad(launch)).collect();
+        let named = |(launch, why)| (launch, trace.kernel_of(launch as u32).name.clone(), why);
+        Some(Unreadable { launches: found.into_iter().map(named).collect(), others })
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [(first, kernel, why), more @ ..] = &self.launches[..] else { return Ok(()) };
+        let numbers = ranges_of(self.launches.iter().map(|(launch, ..)| *launch as u64));
+        let kernel = warplab_host::symbols::signature(kernel);
+        match more {
+            [] => write!(f, "launch {first} ({kernel}) cannot be read: {why}")?,
+            _ => write!(f, "launches {numbers} cannot be read; launch {first} ({kernel}): {why}")?,
+        }
+        let others = ranges_of(self.others.iter().map(|launch| *launch as u64));
+        match others.as_str() {
+            "" => {
+                write!(f, "\n  help: no other launch is chosen; record the program again with `emu record`")
+            }
+            _ => write!(
+                f,
+                "\n  help: --launches {others} leaves {} out; `emu record` records the program again",
+                if more.is_empty() { "it" } else { "them" }
+            ),
+        }
+    }
+}
 
 /// Error that ended a replay early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +66,9 @@ pub enum ReplayError {
         /// Error of the reader.
         why: SourceError,
     },
+    /// Launches of the recording cannot be read.
+    #[error("{0}")]
+    Unreadable(Box<Unreadable>),
     /// A recorded path names an instruction that the kernel does not have.
     #[error(
         "kernel {kernel}, block {block}, warp {warp}: the recorded path continues at instruction {pc}, beyond the kernel's end; run `trace verify` on the file"

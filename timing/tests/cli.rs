@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use trace_format::container::format::{PREAMBLE_BYTES, RECORD_HEAD_BYTES, RecordRef};
 use trace_format::container::{Contents, Header, LaunchRecord};
 use trace_format::isa::*;
-use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, execute};
+use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, addresses, execute};
 use trace_format::writer::{TraceWriter, WriterOptions};
 
 const GEOMETRY: Geometry = Geometry { grid: [6, 1, 1], block: [64, 1, 1] };
@@ -60,6 +60,8 @@ fn record_as(path: &Path, options: &WriterOptions) {
             recorder.enter(warp, flow.block_of(Pc(0)), u32::MAX);
             for pc in (0..kernel.insts.len() as u32).map(Pc) {
                 let inst = code.inst(pc);
+                let mut at = [0; 32];
+                addresses(inst, &state, &mut at);
                 match inst.kind {
                     Kind::Pure => execute(&code, inst, &mut state, u32::MAX),
                     Kind::Load(_) => {
@@ -68,7 +70,10 @@ fn record_as(path: &Path, options: &WriterOptions) {
                     }
                     _ => {}
                 }
-                recorder.externals(warp, pc, inst, &state, u32::MAX);
+                match inst.kind.is_memory() {
+                    true => recorder.access(warp, pc, inst, &state, u32::MAX, &at),
+                    false => recorder.externals(warp, pc, inst, &state, u32::MAX),
+                }
                 recorder.retire(warp, pc, inst, &state, u32::MAX);
             }
         }

@@ -43,12 +43,17 @@ fn sample(name: &str) -> PathBuf {
         let mut warp = Warp::new(&code);
         warp.reset(&code, &geometry, geometry.block_index(block), 0);
         for (pc, inst) in code.insts.iter().enumerate() {
+            let mut at = [0; 32];
+            trace_format::semantics::addresses(inst, &warp, &mut at);
             trace_format::semantics::execute(&code, inst, &mut warp, u32::MAX);
             if pc == 1 {
                 warp.write_row(1, &Row::from_fn(|l| (l * l) as u32 + 1000), u32::MAX);
             }
             let pc = Pc(pc as u32);
-            recorder.externals(0, pc, inst, &warp, u32::MAX);
+            match inst.kind.is_memory() {
+                true => recorder.access(0, pc, inst, &warp, u32::MAX, &at),
+                false => recorder.externals(0, pc, inst, &warp, u32::MAX),
+            }
             recorder.retire(0, pc, inst, &warp, u32::MAX);
         }
         run.submit(&mut recorder).unwrap();

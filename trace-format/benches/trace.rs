@@ -5,7 +5,7 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use test_kit::Random;
 use trace_format::container::LaunchRecord;
-use trace_format::internals::Checksum;
+use trace_format::internals::Checksums;
 use trace_format::internals::ValueDecoder;
 use trace_format::internals::Words;
 use trace_format::internals::{ValueEncoder, ValueStreams};
@@ -148,17 +148,20 @@ fn run(kernel: &MachineKernel, path: Option<&std::path::Path>) -> u64 {
             r.enter(0, flow.block_of(pc), u32::MAX);
         }
         let exec = code.exec_mask(pc, &warp, u32::MAX);
+        let mut at = [0; 32];
         match inst.kind {
             Kind::Pure => execute(&code, inst, &mut warp, exec),
             Kind::Load(_) => {
-                let mut at = [0; 32];
                 addresses(inst, &warp, &mut at);
                 warp.write_row(inst.dst, &Row::from_fn(|l| noise(at[l] & 0xFFFF)), exec);
             }
             _ => {}
         }
         if let Some(r) = &mut recorder {
-            r.externals(0, pc, inst, &warp, exec);
+            match inst.kind.is_memory() {
+                true => r.access(0, pc, inst, &warp, exec, &at),
+                false => r.externals(0, pc, inst, &warp, exec),
+            }
             r.retire(0, pc, inst, &warp, exec);
         }
         steps += 1;
@@ -192,16 +195,14 @@ fn execute_and_record(bencher: Bencher<'_, '_>, loads: bool) {
     bencher.counter(ItemsCount::new(steps)).bench_local(|| run(&kernel, Some(&path)));
 }
 
-fn cursor_bench(bencher: Bencher<'_, '_>, loads: bool, checked: bool) {
+fn cursor_bench(bencher: Bencher<'_, '_>, loads: bool, slice: bool) {
     let kernel = kernel(loads);
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("bench.wtrace");
     let steps = run(&kernel, Some(&path));
     let trace = Trace::open(&path).unwrap();
-    let mut cursor = trace.warp_cursor(0, 0, 0).unwrap();
-    if !checked {
-        cursor = cursor.unchecked();
-    }
+    let cursor = if slice { trace.slice_cursor(0, 0, 0) } else { trace.warp_cursor(0, 0, 0) };
+    let mut cursor = cursor.unwrap();
     bencher.counter(ItemsCount::new(steps)).bench_local(|| {
         cursor.restart(0, 0, 0).unwrap();
         while let Some(step) = cursor.step().unwrap() {
@@ -212,12 +213,12 @@ fn cursor_bench(bencher: Bencher<'_, '_>, loads: bool, checked: bool) {
 
 #[divan::bench(args = [false, true])]
 fn cursor(bencher: Bencher<'_, '_>, loads: bool) {
-    cursor_bench(bencher, loads, true);
+    cursor_bench(bencher, loads, false);
 }
 
 #[divan::bench(args = [false, true])]
-fn cursor_unchecked(bencher: Bencher<'_, '_>, loads: bool) {
-    cursor_bench(bencher, loads, false);
+fn cursor_of_slice(bencher: Bencher<'_, '_>, loads: bool) {
+    cursor_bench(bencher, loads, true);
 }
 
 #[divan::bench]
@@ -226,11 +227,11 @@ fn checksum(bencher: Bencher<'_, '_>) {
     let code = Code::prepare(&kernel, &Banks::default());
     let warp = Warp::new(&code);
     let inst = *code.inst(Pc(2));
-    let mut sum = Checksum::default();
+    let mut sum = Checksums::default();
     bencher.counter(ItemsCount::new(1000usize)).bench_local(|| {
         for _ in 0..1000 {
-            sum.retire(Pc(2), black_box(&inst), &warp, u32::MAX);
+            sum.results(Pc(2), black_box(&inst), &warp, u32::MAX);
         }
-        sum.value()
+        sum.values()
     });
 }

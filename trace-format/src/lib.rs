@@ -66,10 +66,10 @@ pub mod writer;
 pub mod internals {
     //! Parts of the container that this crate's own tests and benchmarks look at; nothing else uses them.
 
-    pub use crate::encode::checksum::Checksum;
+    pub use crate::encode::checksum::Checksums;
     pub use crate::encode::decoder::ValueDecoder;
     pub use crate::encode::encoder::{ValueEncoder, ValueStreams};
-    pub use crate::encode::layout::StreamLayout;
+    pub use crate::encode::layout::{External, StreamLayout};
     pub use crate::encode::path::PathState;
     pub use crate::encode::pool::Words;
 }

@@ -71,7 +71,7 @@ proptest! {
     fn random_programs_survive(seed in any::<u64>(), grid in 1u32..12, threads in 1u32..150, parts in prop::option::of(1u64..40)) {
         let dir = tempfile::tempdir().unwrap();
         let path = in_dir(&dir);
-        let (a, b) = (random_kernel(seed), random_kernel(seed ^ 1));
+        let (a, b) = (random_kernel(seed), random_uniform_kernel(seed ^ 1));
         let launches = [(&a, grid, threads), (&b, 3, 40), (&a, 2, threads)];
         let (summary, log) = record(&path, &launches, &small_frames(), seed, parts).unwrap();
         let trace = Trace::open(&path).unwrap();

@@ -306,8 +306,8 @@ fn other_files_are_named_as_such() {
         (&b""[..], "not a Warplab trace"),
         (b"short", "not a Warplab trace"),
         (b"something that is long enough", "not a Warplab trace"),
-        (b"\x89WTRACE\n\x63\0\0\0\0\0\0\0", "trace format 99, but this build reads format 6"),
-        (b"\x89WTRACE\n\x06\0\0\0\0\0\0\0", "damaged header"),
+        (b"\x89WTRACE\n\x63\0\0\0\0\0\0\0", "trace format 99, but this build reads format 7"),
+        (b"\x89WTRACE\n\x07\0\0\0\0\0\0\0", "damaged header"),
     ] {
         std::fs::write(&path, bytes).unwrap();
         let error = Trace::open(&path).unwrap_err().to_string();

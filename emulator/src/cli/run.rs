@@ -5,8 +5,9 @@ use super::error::CliError;
 use super::progress::Bar;
 use super::summary::{self, Dump, Summary};
 use crate::check::{Checker, Checks};
-use crate::session::{CodeKind, Session};
+use crate::session::{CodeKind, Session, SessionError};
 use trace_format::container::{Contents, Header};
+use trace_format::validate::read_back;
 use trace_format::writer::WriterOptions;
 use warplab_host::destination::Destination;
 
@@ -94,6 +95,9 @@ pub(super) fn record(args: &Record) -> Result<bool, CliError> {
     let summary = Summary { report: &report, trace, findings: None, dumps: dumps_of(&session, &dumps) };
     let print = if to_stdout { summary::print_to_stderr } else { summary::print };
     print(&summary, args.run.json)?;
+    if path.metadata().is_ok_and(|file| file.is_file()) {
+        read_back(&path).map_err(SessionError::Trace)?;
+    }
     Ok(report.passed())
 }
 

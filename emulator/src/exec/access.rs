@@ -50,9 +50,9 @@ pub(crate) fn access<V: GlobalView, S: BlockSink>(
             in_space(worker, block, warp, &request, space, &at)?;
         }
     }
+    worker.sink.access(w, Pc(pc), inst, &warp.regs, exec, &at);
     if matches!(inst.kind, Kind::Load(_) | Kind::Atomic(_)) {
         warp.has_read = true;
-        worker.sink.externals(w, Pc(pc), inst, &warp.regs, exec);
         if worker.executable.polls.get(pc as usize) == Some(&true) {
             poll(worker, warp, &request, &at);
         }
@@ -77,7 +77,9 @@ fn remote<V: GlobalView, S: BlockSink>(
     let loads = matches!(request.inst.kind, Kind::Load(_));
     warp.has_read |= loads;
     worker.changes += u64::from(!loads);
-    worker.sink.externals(request.warp, Pc(request.pc), request.inst, &warp.regs, request.exec);
+    let mut at: Addresses = [0; 32];
+    warp.regs.addresses(&mut at);
+    worker.sink.access(request.warp, Pc(request.pc), request.inst, &warp.regs, request.exec, &at);
     Ok(())
 }
 

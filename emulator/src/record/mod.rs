@@ -14,6 +14,7 @@ pub use sampled::SampledSink;
 pub use selection::Selection;
 pub use trace::TraceSink;
 
+use crate::memory::lanes::Addresses;
 use trace_format::isa::{BlockId, Pc};
 use trace_format::semantics::{ExecInst, Warp};
 
@@ -28,8 +29,10 @@ pub trait BlockSink: Send {
     fn begin(&mut self, block: u64);
     /// A warp enters a basic block with these lanes.
     fn enter(&mut self, warp: u32, block: BlockId, active: u32);
-    /// An instruction's destinations hold values from outside the warp.
+    /// The destinations of an instruction that accesses no memory hold values from outside the warp.
     fn externals(&mut self, warp: u32, pc: Pc, inst: &ExecInst, state: &Warp, exec: u32);
+    /// A memory instruction has accessed these addresses, and its destinations hold what it loaded.
+    fn access(&mut self, warp: u32, pc: Pc, inst: &ExecInst, state: &Warp, exec: u32, at: &Addresses);
     /// An instruction has executed.
     fn retire(&mut self, warp: u32, pc: Pc, inst: &ExecInst, state: &Warp, exec: u32);
     /// Whether the recorded data should be submitted before the block continues.
@@ -65,6 +68,8 @@ impl BlockSink for Unrecorded {
     fn enter(&mut self, _: u32, _: BlockId, _: u32) {}
     #[inline(always)]
     fn externals(&mut self, _: u32, _: Pc, _: &ExecInst, _: &Warp, _: u32) {}
+    #[inline(always)]
+    fn access(&mut self, _: u32, _: Pc, _: &ExecInst, _: &Warp, _: u32, _: &Addresses) {}
     #[inline(always)]
     fn retire(&mut self, _: u32, _: Pc, _: &ExecInst, _: &Warp, _: u32) {}
     #[inline(always)]

@@ -2,6 +2,7 @@
 
 use super::lenient::Failures;
 use super::{BlockSink, LaunchSink, SinkError};
+use crate::memory::lanes::Addresses;
 use trace_format::container::Sample;
 use trace_format::isa::{BlockId, Pc};
 use trace_format::semantics::{ExecInst, Warp};
@@ -38,6 +39,13 @@ impl BlockSink for SampledRecorder {
     fn externals(&mut self, warp: u32, pc: Pc, inst: &ExecInst, state: &Warp, exec: u32) {
         if self.chosen {
             self.recorder.externals(warp, pc, inst, state, exec);
+        }
+    }
+
+    #[inline]
+    fn access(&mut self, warp: u32, pc: Pc, inst: &ExecInst, state: &Warp, exec: u32, at: &Addresses) {
+        if self.chosen {
+            self.recorder.access(warp, pc, inst, state, exec, at);
         }
     }
 

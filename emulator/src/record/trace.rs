@@ -2,6 +2,7 @@
 
 use super::lenient::Failures;
 use super::{BlockSink, LaunchSink, SinkError};
+use crate::memory::lanes::Addresses;
 use trace_format::isa::{BlockId, Pc};
 use trace_format::semantics::{ExecInst, Warp};
 use trace_format::writer::{BlockRecorder, LaunchWriter};
@@ -19,6 +20,11 @@ impl BlockSink for BlockRecorder {
     #[inline]
     fn externals(&mut self, warp: u32, pc: Pc, inst: &ExecInst, state: &Warp, exec: u32) {
         BlockRecorder::externals(self, warp, pc, inst, state, exec);
+    }
+
+    #[inline]
+    fn access(&mut self, warp: u32, pc: Pc, inst: &ExecInst, state: &Warp, exec: u32, at: &Addresses) {
+        BlockRecorder::access(self, warp, pc, inst, state, exec, at);
     }
 
     #[inline]

@@ -8,7 +8,8 @@ use super::native::{self, Assembler};
 use super::{Device, Fault, Launch};
 use emulator::lower::{DEFAULT_INLINE_LIMIT, LowerOptions, Schedule};
 use emulator::ptx::{self, Module};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use trace_format::container::Contents;
 use trace_format::semantics::Geometry;
 
 /// How a comparison ended badly.
@@ -266,9 +267,18 @@ fn third(case: &Case, module: &Module, data: &Data, assembler: &Assembler) -> Re
         Err(said) => return Ok(MachineCode::Refused(Refusal::of(&said, &ptx))),
     };
     let geometry = Geometry { grid: case.grid, block: case.block };
-    let actual =
-        guarded(|| native::run(code, geometry, &data.buffers(), &data.scalars, 20_000_000))?.map_err(fail)?;
-    check(case, &expected, &actual).map_err(|failure| fail(format!("{}: {failure}", assembler.target)))?;
+    let mut files = Vec::new();
+    for contents in [Contents::Values, Contents::Addresses] {
+        let file = folder.path().join(format!("{contents:?}.wtrace"));
+        let trace = Some((file.as_path(), contents));
+        let run = || native::run(code.clone(), geometry, &data.buffers(), &data.scalars, 20_000_000, trace);
+        let actual = guarded(run)?.map_err(fail)?;
+        check(case, &expected, &actual)
+            .map_err(|failure| fail(format!("{}: {failure}", assembler.target)))?;
+        files.push(file);
+    }
+    let told = |failure: Failure| Failure::Trace(format!("{}: {failure}", assembler.target));
+    check_recordings(&files).map_err(told)?;
     Ok(MachineCode::Agrees)
 }
 
@@ -348,22 +358,31 @@ fn emulated(case: &Case, module: &Module, data: &Data, setup: &Setup<'_>) -> Res
     Ok(outcome)
 }
 
+/// Recordings of the same launches, the first of them with values, are sound and give the same lanes and addresses.
+fn check_recordings(files: &[PathBuf]) -> Result<(), Failure> {
+    let fail = |what: String| Failure::Trace(what);
+    let mut traces = Vec::new();
+    for path in files {
+        let report = trace_format::validate::validate(path, 2, &trace_format::validate::Progress::default());
+        let report = report.map_err(|e| fail(e.to_string()))?;
+        if !report.is_sound() {
+            return Err(fail(format!("{}: {:?}", path.display(), report.problems.first())));
+        }
+        traces.push(trace_format::reader::Trace::open(path).map_err(|e| fail(e.to_string()))?);
+    }
+    for trace in &traces {
+        for launch in 0..trace.launches().len() {
+            crate::timing_slice::compare(&traces[0], trace, launch as u32, u64::MAX).map_err(fail)?;
+        }
+    }
+    Ok(())
+}
+
 /// A recording is sound, gives the same addresses with and without data, and another one with another number of threads is
 /// the same.
-fn check_trace(
-    path: &Path,
-    again: impl FnOnce() -> Result<std::path::PathBuf, Fault>,
-) -> Result<(), Failure> {
+fn check_trace(path: &Path, again: impl FnOnce() -> Result<PathBuf, Fault>) -> Result<(), Failure> {
     let fail = |what: String| Failure::Trace(what);
-    let progress = trace_format::validate::Progress::default();
-    let report = trace_format::validate::validate(path, 2, &progress).map_err(|e| fail(e.to_string()))?;
-    if !report.is_sound() {
-        return Err(fail(format!("{:?}", report.problems.first())));
-    }
-    let trace = trace_format::reader::Trace::open(path).map_err(|e| fail(e.to_string()))?;
-    for launch in 0..trace.launches().len() {
-        crate::timing_slice::compare(&trace, &trace, launch as u32, u64::MAX).map_err(fail)?;
-    }
+    check_recordings(&[path.to_path_buf()])?;
     let second = again().map_err(|fault| fail(fault.to_string()))?;
     let same = std::fs::read(path).ok() == std::fs::read(&second).ok();
     let _ = std::fs::remove_file(second);

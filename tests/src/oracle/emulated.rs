@@ -9,7 +9,7 @@ use emulator::record::TraceSink;
 use emulator::record::Unrecorded;
 use std::collections::HashMap;
 use std::path::Path;
-use trace_format::container::LaunchRecord;
+use trace_format::container::{Contents, Header, LaunchRecord};
 use trace_format::isa::space;
 use trace_format::semantics::{Banks, Geometry};
 use trace_format::writer::{TraceWriter, WriterOptions};
@@ -131,7 +131,7 @@ impl<'m> EmulatedModule<'m> {
             kernel: &lowered.kernel,
             geometry,
             dynamic_shared_bytes,
-            banks: banks.clone(),
+            banks,
             index: 0,
         };
         let options =
@@ -139,23 +139,36 @@ impl<'m> EmulatedModule<'m> {
         let Some(path) = how.trace else {
             return execute(&mut self.memory, &run, &options, &mut Unrecorded);
         };
-        let fail = |e: &dyn std::fmt::Display| Fault::new(format!("trace: {e}"));
-        let mut writer = TraceWriter::create(path, &WriterOptions::default()).map_err(|e| fail(&e))?;
-        let kernel = writer.kernel(&lowered.kernel).map_err(|e| fail(&e))?;
-        let record = LaunchRecord {
-            kernel,
-            geometry,
-            dynamic_shared_bytes,
-            banks,
-            buffers: Vec::new(),
-            ..LaunchRecord::default()
-        };
-        let mut sink = TraceSink::new(writer.launch(record).map_err(|e| fail(&e))?);
-        execute(&mut self.memory, &run, &options, &mut sink)?;
-        sink.finish().map_err(|e| fail(&e))?;
-        writer.finish().map_err(|e| fail(&e))?;
-        Ok(())
+        recorded(&mut self.memory, &run, &options, path, Contents::Values)
     }
+}
+
+/// Runs a launch and records it into a trace of its own.
+pub(super) fn recorded(
+    memory: &mut GlobalMemory,
+    run: &emulator::exec::Launch<'_>,
+    options: &Options,
+    path: &Path,
+    contents: Contents,
+) -> Result<(), Fault> {
+    let fail = |e: &dyn std::fmt::Display| Fault::new(format!("trace: {e}"));
+    let header = Header { contents, ..Header::default() };
+    let writing = WriterOptions::default().with_header(header);
+    let mut writer = TraceWriter::create(path, &writing).map_err(|e| fail(&e))?;
+    let kernel = writer.kernel(run.kernel).map_err(|e| fail(&e))?;
+    let record = LaunchRecord {
+        kernel,
+        geometry: run.geometry,
+        dynamic_shared_bytes: run.dynamic_shared_bytes,
+        banks: run.banks.clone(),
+        buffers: Vec::new(),
+        ..LaunchRecord::default()
+    };
+    let mut sink = TraceSink::new(writer.launch(record).map_err(|e| fail(&e))?);
+    execute(memory, run, options, &mut sink)?;
+    sink.finish().map_err(|e| fail(&e))?;
+    writer.finish().map_err(|e| fail(&e))?;
+    Ok(())
 }
 
 pub(super) fn execute<S: Execute>(

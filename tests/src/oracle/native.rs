@@ -1,6 +1,6 @@
 //! The third road: ptxas makes machine code of a kernel, which the emulator runs.
 
-use super::emulated::execute;
+use super::emulated::{execute, recorded};
 use emulator::device::{DeviceModule, Shape};
 use emulator::exec::Options;
 use emulator::lower::LowerOptions;
@@ -10,6 +10,7 @@ use emulator::record::Unrecorded;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use trace_format::container::Contents;
 use trace_format::semantics::Geometry;
 
 /// An assembler and the target that it assembles for.
@@ -64,7 +65,8 @@ impl Assembler {
     }
 }
 
-/// Runs the kernel `kernel` of a cubin on buffers and the scalars that follow them, which are aligned to their size.
+/// Runs the kernel `kernel` of a cubin on buffers and the scalars that follow them, which are aligned to their size, and
+/// records it if a file is given.
 ///
 /// # Errors
 /// The machine code is not supported, or faults.
@@ -74,6 +76,7 @@ pub fn run(
     buffers: &[&Vec<u8>],
     scalars: &[Vec<u8>],
     max_instructions: u64,
+    trace: Option<(&Path, Contents)>,
 ) -> Result<Vec<Vec<u8>>, String> {
     let module = NativeModule::parse(image, "random.cubin").map_err(|error| error.to_string())?;
     let mut memory = GlobalMemory::new();
@@ -99,6 +102,10 @@ pub fn run(
         index: 0,
     };
     let options = Options { threads: 1, max_instructions, ..Options::default() };
-    execute(&mut memory, &launch, &options, &mut Unrecorded).map_err(|fault| fault.to_string())?;
+    let done = match trace {
+        Some((path, contents)) => recorded(&mut memory, &launch, &options, path, contents),
+        None => execute(&mut memory, &launch, &options, &mut Unrecorded),
+    };
+    done.map_err(|fault| fault.to_string())?;
     Ok(ids[1..].iter().map(|id| memory.allocation(*id).bytes.to_vec()).collect())
 }

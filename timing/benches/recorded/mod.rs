@@ -25,16 +25,19 @@ impl Recording<'_> {
                 recorder.enter(warp, flow.block_of(pc), u32::MAX);
             }
             let exec = code.exec_mask(pc, &state, u32::MAX);
+            let mut at = [0; 32];
+            addresses(inst, &state, &mut at);
             match inst.kind {
                 Kind::Pure => execute(code, inst, &mut state, exec),
                 Kind::Load(_) => {
-                    let mut at = [0; 32];
-                    addresses(inst, &state, &mut at);
                     state.write_row(inst.dst, &Row::from_fn(|l| noise(at[l])), exec);
                 }
                 _ => {}
             }
-            recorder.externals(warp, pc, inst, &state, exec);
+            match inst.kind.is_memory() {
+                true => recorder.access(warp, pc, inst, &state, exec, &at),
+                false => recorder.externals(warp, pc, inst, &state, exec),
+            }
             recorder.retire(warp, pc, inst, &state, exec);
             match inst.kind {
                 Kind::Exit => return,

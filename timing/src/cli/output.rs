@@ -76,6 +76,17 @@ pub(super) fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
     write_with(path, |out| out.write_all(text.as_bytes()))
 }
 
+/// Writes a value as JSON, piece by piece unless it goes to stdout.
+pub(super) fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), CliError> {
+    if is_stdout(Some(path)) {
+        return print(&(serde_json::to_string_pretty(value)? + "\n"));
+    }
+    write_with(path, |out| {
+        serde_json::to_writer_pretty(&mut *out, value)?;
+        out.write_all(b"\n")
+    })
+}
+
 /// Writes a file piece by piece under a temporary name and renames it.
 pub(super) fn write_with(
     path: &Path,

@@ -10,7 +10,7 @@ use crate::engine::Progress;
 use crate::named::{NamedMachine, Ready};
 use crate::observe::ViewOptions;
 use crate::provenance::{KEY, Provenance};
-use crate::replay::{LaunchStats, Replay, ReplayOptions, replay};
+use crate::replay::{LaunchStats, Launches, Replay, ReplayError, ReplayOptions, Selection, Streamed, replay};
 use crate::stats::{CounterEntry, Counters, EnergyTable, Stall, Stats, TechniqueStats};
 use crate::techniques::{Catalogue, Technique};
 use clap::Args;
@@ -56,7 +56,8 @@ pub(super) struct Arguments {
     /// Stops with an error when a kernel takes longer.
     #[arg(long, value_name = "CYCLES")]
     max_cycles: Option<u64>,
-    /// Compares each warp's values with their recorded checksum while replaying.
+    /// Compares all values of each warp with their recorded checksum, also without techniques; addresses and lanes are
+    /// always compared.
     #[arg(long)]
     checked: bool,
     /// Writes the result as JSON; `-` for stdout.
@@ -135,8 +136,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     }
     output::check(arguments.json.as_deref())?;
     output::check(arguments.csv.as_deref())?;
-    let replay_one = |path: &Path| -> Result<(Trace, Outcome), CliError> {
-        let trace = output::open_trace(path)?;
+    let replay_on_all = |path: &Path, trace: &Trace, selection: &Selection| -> Result<Outcome, ReplayError> {
         let label = output::label(path);
         let run = |config: &GpuConfig, techniques: &[Box<dyn Technique>], what: &str, view: ViewOptions| {
             let bar = LateBar::new(format!("{label} {what}"));
@@ -155,20 +155,25 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
                 view,
                 ..ReplayOptions::default()
             };
-            replay(&trace, config, techniques, &options)
-                .map_err(|why| CliError(format!("{}: {why}", path.display())))
+            replay(trace, config, techniques, &options)
         };
         // Views show the replay on the other machine, if there is one.
         let plain_view = if variants.is_empty() { view.clone() } else { ViewOptions::default() };
         let plain = run(config, &[], "plain", plain_view)?;
-        output::warn_of_registers(path, &plain, config);
         let on = |variant: &Variant| {
             let Ready { loaded, techniques, .. } = &variant.ready;
             run(&loaded.config, techniques, &variant.name, view.clone())
         };
         let others = variants.iter().map(on).collect::<Result<_, _>>()?;
         let path = path.display().to_string();
-        Ok((trace, Outcome { label: label.clone(), path, plain, others }))
+        Ok(Outcome { label: label.clone(), path, plain, others })
+    };
+    let replay_one = |path: &Path, left_out: &mut LeftOut| -> Result<(Trace, Outcome), CliError> {
+        let trace = output::open_trace(path)?;
+        let run = |chosen: &Selection| replay_on_all(path, &trace, chosen);
+        let outcome = left_out.readable(path, &selection, run)?;
+        output::warn_of_registers(path, &outcome.plain, config);
+        Ok((trace, outcome))
     };
     let mut provenance =
         Provenance::new(command).on(&loaded, &arguments.techniques.overrides(&arguments.replayed));
@@ -180,7 +185,8 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     };
     let (mut outcomes, mut left_out) = (Vec::new(), LeftOut::of(arguments.traces.len()));
     for path in &arguments.traces {
-        if let Some((trace, outcome)) = left_out.unless(path, replay_one(path))? {
+        let done = replay_one(path, &mut left_out);
+        if let Some((trace, outcome)) = left_out.unless(path, done)? {
             provenance.add(&trace)?;
             arguments.views.write(&trace, outcome.shown(), &provenance)?;
             outcomes.push(outcome);
@@ -196,11 +202,12 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         }
     }
     if let Some(path) = &arguments.json {
-        let mut value = to_json(&outcomes, config, &variants, &energy);
+        let mut launches = Launches::default();
+        let mut value = to_json(&outcomes, config, &variants, &energy, &mut launches);
         arguments.views.add_series(&mut value, outcomes.iter().map(Outcome::shown))?;
         left_out.add_to(&mut value);
         value[KEY] = provenance.to_json();
-        output::write_file(path, &format!("{value:#}\n"))?;
+        output::write_json(path, &Streamed { value: &value, launches: &launches })?;
     }
     if let Some(path) = &arguments.csv {
         let text = to_csv(&outcomes, &variants, arguments.per_launch)?;
@@ -353,7 +360,14 @@ fn table_of(outcome: &Outcome, variants: &[(&Variant, &Replay)], energy: &Energy
     table.to_string()
 }
 
-fn to_json(outcomes: &[Outcome], config: &GpuConfig, variants: &[Variant], energy: &EnergyTable) -> Value {
+/// The result, without the launches, which are added to the list.
+fn to_json<'a>(
+    outcomes: &'a [Outcome],
+    config: &GpuConfig,
+    variants: &'a [Variant],
+    energy: &'a EnergyTable,
+    launches: &mut Launches<'a>,
+) -> Value {
     let sum = |replays: &mut dyn Iterator<Item = &Replay>| {
         let mut total = Stats::default();
         replays.for_each(|replay| total.merge(&replay.total));
@@ -373,21 +387,21 @@ fn to_json(outcomes: &[Outcome], config: &GpuConfig, variants: &[Variant], energ
         own.into_iter().for_each(|(key, of)| value[key] = of);
         value
     };
-    let trace = |outcome: &Outcome| {
+    let mut trace = |outcome: &'a Outcome| {
         let replayed = variants.iter().zip(&outcome.others);
         let mut value = match (variants, &outcome.others[..]) {
             ([variant], [only]) => {
-                let mut value = only.to_json(&variant.ready.energy);
-                value["baseline"] = outcome.plain.to_json(energy);
+                let mut value = launches.placed(only, &variant.ready.energy);
+                value["baseline"] = launches.placed(&outcome.plain, energy);
                 value["ratio"] = ratios(&only.total, &outcome.plain.total);
                 value
             }
-            _ => outcome.plain.to_json(energy),
+            _ => launches.placed(&outcome.plain, energy),
         };
         if variants.len() > 1 {
-            let of = |(variant, replay): (&Variant, &Replay)| {
+            let of = |(variant, replay): (&'a Variant, &'a Replay)| {
                 let ratio = ratios(&replay.total, &outcome.plain.total);
-                beside(variant, replay.to_json(&variant.ready.energy), ratio)
+                beside(variant, launches.placed(replay, &variant.ready.energy), ratio)
             };
             value["machines"] = replayed.map(of).collect();
         }
@@ -424,7 +438,7 @@ fn to_json(outcomes: &[Outcome], config: &GpuConfig, variants: &[Variant], energ
         };
         value["machines"] = variants.iter().zip(&others).map(of).collect();
     }
-    value["traces"] = outcomes.iter().map(trace).collect();
+    value["traces"] = outcomes.iter().map(&mut trace).collect();
     value
 }
 

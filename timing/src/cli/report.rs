@@ -80,6 +80,17 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     let (results, without_values) = loop {
         match study_all(&names, &workloads, threads) {
             Ok(done) => break done,
+            Err((Some(input), StudyError::Launches { unreadable, .. })) => {
+                // Its replays are those of the same launches.
+                let (path, workload) = &mut workloads[input];
+                let launches = workload.launches.iter().copied();
+                let bad: Vec<usize> = unreadable.launches.iter().map(|(launch, ..)| *launch).collect();
+                left_out.launches(path, *unreadable)?;
+                let all = 0..workload.trace.launches().len();
+                let chosen: Vec<usize> = launches.filter(|launch| !bad.contains(launch)).collect();
+                let without = selection.without(all.filter(|launch| !chosen.contains(launch)));
+                *workload = replay_one(&lab, path, &workload.label, &without, threads, &mut left_out)?;
+            }
             Err((Some(input), why)) => {
                 let (path, _) = workloads.remove(input);
                 left_out.unless::<()>(path, Err(CliError(format!("{}: {why}", path.display()))))?;
@@ -94,7 +105,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     let contents = Contents {
         lab: &lab,
         workloads: &workloads,
-        left_out: left_out.traces(),
+        left_out: &left_out.reasons(),
         studies: &results,
         without_values: &without_values,
         produced_by: &provenance,
@@ -124,26 +135,37 @@ fn replay_all<'a>(
     threads: usize,
     left_out: &mut LeftOut,
 ) -> Result<Vec<(&'a Path, Workload)>, CliError> {
-    let replay_one = |path: &Path, label: String| -> Result<Workload, CliError> {
-        let trace = output::open_trace(path)?;
-        let bar = LateBar::new(label.clone());
-        let progress = |variant: &Variant, launch: usize, launches: usize, p: Progress| {
-            bar.update(
-                p.blocks_placed,
-                p.blocks,
-                &format!("{}, launch {} of {launches}", variant.label, launch + 1),
-            );
-        };
-        let measured =
-            lab.measure(label, trace, &Measuring { selection, threads, waits: true, progress: &progress });
-        measured.map_err(|(_, why)| CliError(format!("{}: {why}", path.display())))
-    };
     let mut workloads = Vec::new();
     for (path, label) in arguments.traces.iter().zip(unique_labels(&arguments.traces)) {
-        let workload = left_out.unless(path, replay_one(path, label))?;
+        let done = replay_one(lab, path, &label, selection, threads, left_out);
+        let workload = left_out.unless(path, done)?;
         workloads.extend(workload.map(|workload| (path.as_path(), workload)));
     }
     Ok(workloads)
+}
+
+/// The replays of the launches of a trace that can be read.
+fn replay_one(
+    lab: &Lab,
+    path: &Path,
+    label: &str,
+    selection: &Selection,
+    threads: usize,
+    left_out: &mut LeftOut,
+) -> Result<Workload, CliError> {
+    let trace = output::open_trace(path)?;
+    let bar = LateBar::new(label);
+    let progress = |variant: &Variant, launch: usize, launches: usize, p: Progress| {
+        bar.update(
+            p.blocks_placed,
+            p.blocks,
+            &format!("{}, launch {} of {launches}", variant.label, launch + 1),
+        );
+    };
+    left_out.readable(path, selection, |selection| {
+        let how = Measuring { selection, threads, waits: true, progress: &progress };
+        lab.measure(label.to_owned(), trace.clone(), &how).map_err(|(_, why)| why)
+    })
 }
 
 /// Results of the studies over the traces that have values, and the names of the traces that have none.
@@ -177,6 +199,7 @@ fn study_all(
     match studies::run(names, &inputs, &options) {
         Ok(results) => Ok((results, without)),
         Err(StudyError::Trace { input, why, .. }) => Err((Some(positions[input]), *why)),
+        Err(why @ StudyError::Launches { input, .. }) => Err((Some(positions[input]), why)),
         Err(other) => Err((None, other)),
     }
 }

@@ -40,8 +40,8 @@ pub(super) struct Arguments {
     /// Only these launches of each trace, numbered from 0 as in `trace info`: 3-10,12 or 20-.
     #[arg(long, value_name = "NUMBERS")]
     launches: Option<String>,
-    /// Compares each warp's values with their recorded checksum while reading.
-    #[arg(long)]
+    /// Values are always compared with their checksum; commands of older results name this option.
+    #[arg(long, hide = true)]
     checked: bool,
     #[command(flatten)]
     threads: Threads,
@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &Arguments, command: &[String]) -> Result<(), CliEr
     if arguments.top.is_some() && arguments.by.is_none() {
         return Err("--top needs --by kernel, line, class or pc".into());
     }
-    let select = Selection::parse(arguments.kernels.as_deref(), arguments.launches.as_deref())?;
+    let mut select = Selection::parse(arguments.kernels.as_deref(), arguments.launches.as_deref())?;
     if names.len() > 1 && output::is_stdout(arguments.csv.as_deref()) {
         return Err("--csv - takes one study; several need a file name".into());
     }
@@ -95,23 +95,27 @@ pub(super) fn run(arguments: &Arguments, command: &[String]) -> Result<(), CliEr
     }
     let bar = LateBar::new(&arguments.names);
     let progress = |p: Progress| bar.update(p.warp_instructions, p.of, "");
-    let options = Options {
-        threads: arguments.threads.count(),
-        progress: &progress,
-        by: arguments.by,
-        top: arguments.top.map(|top| top as usize),
-        select: &select,
-        checked: arguments.checked,
-    };
-    // If a trace is damaged, it is left out and the studies run again on the others.
+    // If a trace or a launch is damaged, it is left out and the studies run again on the others.
     let results = loop {
+        let options = Options {
+            threads: arguments.threads.count(),
+            progress: &progress,
+            by: arguments.by,
+            top: arguments.top.map(|top| top as usize),
+            select: &select,
+        };
         let inputs: Vec<Input<'_>> = opened.iter().map(|(_, label, trace)| Input { label, trace }).collect();
         match studies::run(&names, &inputs, &options) {
             Ok(results) => break results,
             Err(StudyError::Trace { input, why, .. }) => {
                 let (path, ..) = opened.remove(input);
+                select.remove_input(input);
                 let told = CliError(format!("{}: {why}", path.display()));
                 left_out.unless::<()>(path, Err(told))?;
+            }
+            Err(StudyError::Launches { input, unreadable, .. }) => {
+                select.leave_out(input, unreadable.launches.iter().map(|(launch, ..)| *launch));
+                left_out.launches(opened[input].0, *unreadable)?;
             }
             Err(other) => return Err(other.into()),
         }

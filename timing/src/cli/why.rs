@@ -49,26 +49,28 @@ pub(super) fn run(
     let selection = arguments.replayed.selection()?;
     let to_stdout = output::is_stdout(arguments.json.as_deref());
     output::check(arguments.json.as_deref())?;
-    let replayed = |path: &Path| -> Result<(Trace, Replay), CliError> {
+    let replayed = |path: &Path, left_out: &mut LeftOut| -> Result<(Trace, Replay), CliError> {
         let trace = output::open_trace(path)?;
         let bar = LateBar::new(output::label(path));
         let progress = |launch: usize, launches: usize, p: Progress| {
             bar.update(p.blocks_placed, p.blocks, &format!("launch {} of {launches}", launch + 1));
         };
-        let options = ReplayOptions {
-            threads: arguments.replayed.threads(),
-            selection: selection.clone(),
-            progress: &progress,
-            ..ReplayOptions::default()
-        };
-        let replayed = replay(&trace, &config, &techniques, &options)
-            .map_err(|why| CliError(format!("{}: {why}", path.display())))?;
+        let replayed = left_out.readable(path, &selection, |selection| {
+            let options = ReplayOptions {
+                threads: arguments.replayed.threads(),
+                selection: selection.clone(),
+                progress: &progress,
+                ..ReplayOptions::default()
+            };
+            replay(&trace, &config, &techniques, &options)
+        })?;
         drop(bar);
         Ok((trace, replayed))
     };
     let (mut traces, mut left_out) = (Vec::new(), LeftOut::of(arguments.traces.len()));
     for path in &arguments.traces {
-        let Some((trace, replay)) = left_out.unless(path, replayed(path))? else { continue };
+        let done = replayed(path, &mut left_out);
+        let Some((trace, replay)) = left_out.unless(path, done)? else { continue };
         provenance.add(&trace)?;
         output::warn_of_registers(path, &replay, &config);
         let found = diagnose(&replay, &config);

@@ -254,7 +254,7 @@ pub const METRICS: &[Metric] = &[
         name: "global_stores",
         title: "Global stores",
         kind: Kind::Count,
-        about: "Warp stores; ours include those to local memory",
+        about: "Warp stores with at least one lane; ours include those to local memory",
         ours: |o| o.get("global_stores"),
         sources: &[
             same(&["smsp__inst_executed_op_global_st.sum", "smsp__inst_executed_op_local_st.sum"]),
@@ -303,7 +303,11 @@ pub const METRICS: &[Metric] = &[
         title: "Shared wavefronts",
         kind: Kind::Count,
         about: "Cycles that shared memory serves accesses, those of bank conflicts included",
-        ours: |o| Some(o.get("shared_accesses")? + o.get("shared_bank_conflict_cycles")?),
+        // Results of older builds have no sum of the cycles; their conflicts are all cycles but the first.
+        ours: |o| match o.get("shared_cycles") {
+            None => Some(o.get("shared_accesses")? + o.get("shared_bank_conflict_cycles")?),
+            sum => sum,
+        },
         sources: &[
             same(&["l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"]),
             same(&[
@@ -325,7 +329,7 @@ pub const METRICS: &[Metric] = &[
         name: "l2_hit_rate",
         title: "L2 hits",
         kind: Kind::Percentage,
-        about: "Accesses that hit; ours counts requests, profilers and Accel-Sim sectors",
+        about: "Accesses that hit, writes that take a line without a read among them; ours counts requests, profilers and Accel-Sim sectors",
         ours: |o| o.share("l2_hits", "l2_accesses"),
         sources: &[
             same(&["lts__t_sector_hit_rate.pct"]),

@@ -26,6 +26,16 @@ pub(crate) fn access_cycles(access: &MemAccess<'_>, config: &SharedMemory) -> u3
     cycles.max(1)
 }
 
+/// Passes that an access needs because of its width even without a bank conflict: parts of the warp with active lanes.
+#[must_use]
+pub(crate) fn passes(access: &MemAccess<'_>, config: &SharedMemory) -> u32 {
+    let words = u32::from(access.bytes).div_ceil(4).max(1);
+    let lanes_per_part = 32 / config.warp_parts.max(words.min(4));
+    let ones = if lanes_per_part == 32 { u32::MAX } else { (1 << lanes_per_part) - 1 };
+    let starts = (0..32).step_by(lanes_per_part as usize);
+    starts.map(|start| u32::from(access.mask >> start & ones != 0)).sum()
+}
+
 /// Instructions whose latest pattern is remembered.
 const PATTERNS: usize = 32;
 
@@ -192,6 +202,9 @@ mod tests {
         assert_eq!(cycles(&quads, 16, u32::MAX), 4);
         assert_eq!(cycles(&quads, 16, 0b1), 1);
         assert_eq!(cycles(&quads, 16, 0), 1);
+        let needed = |bytes, mask| passes(&MemAccess::new(Space::Shared, bytes, &quads, mask), &CONFIG);
+        let all = [4u8, 8, 16, 1].map(|bytes| needed(bytes, u32::MAX));
+        assert_eq!((all, needed(16, 0b1), needed(8, 1 << 31 | 1), needed(16, 0)), ([1, 2, 4, 1], 1, 2, 0));
     }
 
     /// The measured rule: uniform lane pairs halve the passes of a wide load, other patterns do not.

@@ -4,12 +4,14 @@
 mod profile;
 mod select;
 mod source;
+mod streamed;
 mod streams;
 
 pub use crate::engine::Progress;
-pub use crate::error::ReplayError;
+pub use crate::error::{ReplayError, Unreadable};
 pub use select::Selection;
 pub use source::{Detail, TraceLaunch, TraceWarp};
+pub(crate) use streamed::{Launches, Streamed};
 pub use streams::{Point, dependencies};
 
 use crate::analysis::convergence::meeting_places_on;
@@ -36,7 +38,8 @@ pub struct ReplayOptions<'a> {
     pub threads: usize,
     /// Maximum number of cycles of one kernel, or of all kernels that run together.
     pub max_cycles: Option<u64>,
-    /// Whether each warp's values are compared with their recorded checksum.
+    /// Whether all values are regenerated and compared with their checksum, also without techniques, which need only
+    /// addresses and lanes.
     pub checked: bool,
     /// Simulates every cycle instead of skipping idle ones: slower, same result.
     pub every_cycle: bool,
@@ -153,8 +156,8 @@ pub fn check_launches(
 /// Replays the chosen launches of a trace.
 ///
 /// # Errors
-/// An empty selection, a kernel or technique that the configuration refuses, a damaged recording, a mismatch,
-/// or a deadlock.
+/// An empty selection, a kernel or technique that the configuration refuses, launches that cannot be read, all of which
+/// the error names, a mismatch, or a deadlock.
 pub fn replay(
     trace: &Trace,
     config: &GpuConfig,
@@ -212,7 +215,13 @@ fn replay_as<S: LaunchSource>(
             #[cfg(test)]
             disorder: crate::engine::Disorder::default(),
         };
-        let outcome = gpu.run_group(&jobs(trace, &prepared), &run)?;
+        let outcome = gpu.run_group(&jobs(trace, &prepared), &run).map_err(|why| match why {
+            ReplayError::Recording { .. } | ReplayError::PathLeavesKernel { .. } => {
+                Unreadable::among(trace, &chosen, options.threads)
+                    .map_or(why, |found| ReplayError::Unreadable(Box::new(found)))
+            }
+            other => other,
+        })?;
         result.add(trace, prepared, outcome);
     }
     Ok(result)
@@ -285,8 +294,8 @@ fn prepare<S: LaunchSource>(
     let shape = Shape::of(&asked, &plan, launch.kernel).map_err(ReplayError::Refused)?;
     let machine = Machine::new(config, program, plan, shape, meets).map_err(ReplayError::Refused)?;
     let detail = match has_values && (checked || !stack.is_empty()) {
-        true => Detail::Values { checked },
-        false => Detail::Slice { checked },
+        true => Detail::Values,
+        false => Detail::Slice,
     };
     let source = wrap(TraceLaunch::new(trace, index as u32, detail));
     Ok(Prepared { launch: index, machine, source, stack, blocks })
@@ -316,7 +325,10 @@ impl Replay {
         let first = self.launches.len();
         self.total.merge(&outcome.total);
         for (one, job) in prepared.into_iter().zip(outcome.jobs) {
-            self.launches.push(launch_stats(trace, &one, job));
+            let mut launch = launch_stats(trace, &one, job);
+            launch.stats.pack();
+            launch.per_sm.iter_mut().for_each(Stats::pack);
+            self.launches.push(launch);
         }
         self.series.extend(outcome.series.map(|series| (first..self.launches.len(), series)));
     }
@@ -324,8 +336,12 @@ impl Replay {
     /// The totals with one object per launch under `launches`.
     #[must_use]
     pub fn to_json(&self, energy: &EnergyTable) -> Value {
+        self.to_json_with(energy, self.launches.iter().map(|one| one.to_json(energy)).collect())
+    }
+
+    fn to_json_with(&self, energy: &EnergyTable, launches: Value) -> Value {
         let mut object = self.total.to_json(energy);
-        object["launches"] = Value::Array(self.launches.iter().map(|one| one.to_json(energy)).collect());
+        object["launches"] = launches;
         if let Some(sms) = sms_to_json(self.launches.iter().map(|launch| &launch.per_sm[..]), energy) {
             object["sms"] = sms;
         }

@@ -16,7 +16,7 @@ pub(super) struct RecordedLaunch<'a> {
 impl RecordedLaunch<'_> {
     fn visit_all(&self, launch: usize, visit: &mut dyn FnMut(&Executed<'_>)) -> Result<(), SourceError> {
         let recorded = &self.trace.launches()[launch];
-        let source = TraceLaunch::new(self.trace, launch as u32, Detail::Values { checked: false });
+        let source = TraceLaunch::new(self.trace, launch as u32, Detail::Values);
         let mut used = None;
         for block in 0..recorded.blocks_recorded() as u32 {
             for warp in 0..recorded.geometry.warps_per_block() {

@@ -1,6 +1,7 @@
 //! Selection of the launches to replay, by kernel name and by position.
 
 use regex::Regex;
+use std::collections::BTreeSet;
 use trace_format::reader::Trace;
 use warplab_host::numbers::range;
 use warplab_host::symbols;
@@ -11,6 +12,8 @@ pub struct Selection {
     kernels: Option<Regex>,
     /// Ranges of positions, both ends included; none means all.
     launches: Vec<(u64, u64)>,
+    /// Positions that are left out although the flags choose them.
+    without: BTreeSet<usize>,
     /// The flags as written, for messages.
     told: String,
 }
@@ -31,8 +34,16 @@ impl Selection {
         Ok(Selection {
             kernels: kernels.map(regex).transpose()?,
             launches: launches.map(ranges).transpose()?.unwrap_or_default(),
+            without: BTreeSet::new(),
             told: told.into_iter().flatten().collect::<Vec<_>>().join(" "),
         })
+    }
+
+    /// The same choice without some positions.
+    #[must_use]
+    pub fn without(&self, positions: impl IntoIterator<Item = usize>) -> Selection {
+        let without = self.without.iter().copied().chain(positions).collect();
+        Selection { without, ..self.clone() }
     }
 
     /// Positions of the chosen launches in a trace.
@@ -54,6 +65,8 @@ impl Selection {
         };
         let positions: Vec<usize> =
             names.iter().enumerate().filter(chosen).map(|(position, _)| position).collect();
+        let positions: Vec<usize> =
+            positions.into_iter().filter(|position| !self.without.contains(position)).collect();
         if positions.is_empty() && !self.told.is_empty() {
             return Err(format!("{}: no launch is selected; {}", self.told, listing(&names)));
         }

@@ -7,18 +7,12 @@ use trace_format::reader::{Trace, WarpCursor};
 /// Detail in which a recording is regenerated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Detail {
-    /// Addresses and active lanes: sufficient for a replay without techniques.
-    Slice {
-        /// Whether a trace of addresses is compared with its checksum.
-        checked: bool,
-    },
+    /// Addresses and active lanes, compared with their checksum: sufficient for a replay without techniques.
+    Slice,
     /// Active lanes alone: sufficient for scouts of paths.
     Guards,
-    /// Every value, for techniques.
-    Values {
-        /// Whether each warp's values are compared with their checksum.
-        checked: bool,
-    },
+    /// Every value, compared with its checksum, for techniques.
+    Values,
 }
 
 /// A launch of a trace.
@@ -53,10 +47,8 @@ impl TraceLaunch {
                 let of_values = || self.trace.warp_cursor(self.launch, u64::from(block), warp);
                 let of_slice = || self.trace.slice_cursor(self.launch, u64::from(block), warp);
                 let cursor = match detail {
-                    Detail::Slice { checked: false } => of_slice().map(WarpCursor::unchecked),
-                    Detail::Slice { checked: true } => of_slice(),
-                    Detail::Values { checked: false } => of_values().map(WarpCursor::unchecked),
-                    Detail::Values { checked: true } => of_values(),
+                    Detail::Slice => of_slice(),
+                    Detail::Values => of_values(),
                     Detail::Guards => self.trace.guard_cursor(self.launch, u64::from(block), warp),
                 };
                 cursor.map_err(fail)?
@@ -80,7 +72,7 @@ impl LaunchSource for TraceLaunch {
         values: bool,
         used: Option<TraceWarp>,
     ) -> Result<TraceWarp, SourceError> {
-        let detail = if values { Detail::Values { checked: false } } else { Detail::Guards };
+        let detail = if values { Detail::Values } else { Detail::Guards };
         self.open_in(detail, block, warp, used)
     }
 }

@@ -150,22 +150,30 @@ counters! {
     control_instructions;
     /// Matrix products executed by tensor units.
     tensor_instructions;
-    /// Warp loads from global, local or generic memory.
+    /// Warp loads from global, local or generic memory, with at least one lane.
     global_loads;
-    /// Warp stores to global, local or generic memory.
+    /// Warp stores to global, local or generic memory, with at least one lane.
     global_stores;
-    /// Warp atomics and reductions on global memory.
+    /// Warp atomics and reductions on global memory, with at least one lane.
     global_atomics;
+    /// Requests of these to L2: one for each line and half warp with lanes there, as a GV100 counts them.
+    global_atomic_requests;
     /// Lanes of these that met others at their address, beyond the first: the largest group of each.
     atomic_conflict_lanes;
     /// Line or segment accesses after coalescing.
     coalesced_accesses;
     /// 32-byte sectors that coalesced accesses touch.
     coalesced_sectors;
-    /// Shared-memory warp accesses.
+    /// 32-byte sectors that the data of these accesses' lanes would fill side by side.
+    needed_sectors;
+    /// Shared-memory warp accesses, with at least one lane.
     shared_accesses in "shared_memory";
-    /// Cycles beyond the first that shared-memory accesses took because of bank conflicts.
+    /// Cycles in which shared memory served them.
+    shared_cycles;
+    /// Cycles of these beyond the passes that the width of an access needs, because lanes used different words of one bank.
     shared_bank_conflict_cycles;
+    /// Cycles of these in which atomics served further lanes at one address.
+    shared_atomic_conflict_cycles;
     /// Loads, stores and atomics whose values or effects a technique supplied without an access.
     satisfied_accesses;
     /// Loads into L1 that a technique made ahead of an instruction.
@@ -211,8 +219,10 @@ counters! {
     reply_flits;
     /// L2 accesses.
     l2_accesses in "l2";
-    /// L2 accesses that hit.
+    /// L2 accesses that hit, writes that L2 keeps among them: they need nothing from DRAM.
     l2_hits;
+    /// Writes among them whose line was not there and was taken without a read.
+    l2_write_allocations;
     /// L2 accesses that missed and asked DRAM.
     l2_misses;
     /// L2 accesses that joined an outstanding miss.

@@ -12,18 +12,20 @@ const HIGHEST_CYCLES: u64 = 1 << 24;
 /// the end.
 const SHORT_CYCLES: usize = 1024;
 
-/// A distribution of latencies in cycles, with two significant digits.
-#[derive(Clone, Debug)]
+/// A distribution of latencies in cycles, with two significant digits. Counts take memory when they are needed, and little
+/// once they are packed, since a replay keeps those of every launch.
+#[derive(Clone, Debug, Default)]
 pub struct Latency {
-    short: Box<[u64; SHORT_CYCLES]>,
-    long: Histogram<u64>,
+    /// Counts of short latencies; empty before the first.
+    short: Vec<u64>,
+    /// Counts of longer ones, if there are any.
+    long: Option<Box<Histogram<u64>>>,
+    /// Further samples: latencies, each with its count.
+    packed: Box<[(u32, u64)]>,
 }
 
-impl Default for Latency {
-    fn default() -> Latency {
-        let long = Histogram::new_with_bounds(1, HIGHEST_CYCLES, 2).expect("constant bounds are valid");
-        Latency { short: Box::new([0; SHORT_CYCLES]), long }
-    }
+fn empty_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, HIGHEST_CYCLES, 2).expect("constant bounds are valid")
 }
 
 impl Latency {
@@ -32,29 +34,62 @@ impl Latency {
     pub fn record(&mut self, cycles: u64) {
         match self.short.get_mut(cycles as usize) {
             Some(count) => *count += 1,
-            None => self.long.saturating_record(cycles),
+            None => self.record_first(cycles, 1),
+        }
+    }
+
+    fn record_many(&mut self, cycles: u64, count: u64) {
+        match self.short.get_mut(cycles as usize) {
+            Some(known) => *known += count,
+            None => self.record_first(cycles, count),
+        }
+    }
+
+    /// Records a latency that there may be no memory for.
+    #[cold]
+    fn record_first(&mut self, cycles: u64, count: u64) {
+        if cycles < SHORT_CYCLES as u64 {
+            self.short.resize(SHORT_CYCLES, 0);
+            self.short[cycles as usize] += count;
+        } else {
+            self.long.get_or_insert_with(|| Box::new(empty_histogram())).saturating_record_n(cycles, count);
         }
     }
 
     /// Adds another part's samples.
     pub fn merge(&mut self, other: &Latency) {
-        self.short.iter_mut().zip(other.short.iter()).for_each(|(a, b)| *a += b);
-        self.long.add(&other.long).expect("both histograms have the same bounds");
+        other.each(|cycles, count| self.record_many(cycles, count));
+    }
+
+    /// Calls `visit` with every latency that was recorded, and its count.
+    fn each(&self, mut visit: impl FnMut(u64, u64)) {
+        let short = self.short.iter().enumerate().filter(|(_, count)| **count > 0);
+        short.for_each(|(cycles, count)| visit(cycles as u64, *count));
+        for step in self.long.iter().flat_map(|long| long.iter_recorded()) {
+            visit(step.value_iterated_to(), step.count_at_value());
+        }
+        self.packed.iter().for_each(|(cycles, count)| visit(u64::from(*cycles), *count));
+    }
+
+    /// Reduces the memory to what the samples need; further ones may still be added.
+    pub fn pack(&mut self) {
+        let mut packed = Vec::new();
+        self.each(|cycles, count| packed.push((cycles as u32, count)));
+        *self = Latency { packed: packed.into(), ..Latency::default() };
     }
 
     /// All samples.
     fn histogram(&self) -> Histogram<u64> {
-        let mut all = self.long.clone();
-        for (cycles, count) in self.short.iter().enumerate().filter(|(_, count)| **count > 0) {
-            all.saturating_record_n(cycles.max(1) as u64, *count);
-        }
+        let mut all = empty_histogram();
+        self.each(|cycles, count| all.saturating_record_n(cycles.max(1), count));
         all
     }
 
     /// Samples recorded.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.short.iter().sum::<u64>() + self.long.len()
+        let packed: u64 = self.packed.iter().map(|(_, count)| count).sum();
+        self.short.iter().sum::<u64>() + self.long.as_ref().map_or(0, |long| long.len()) + packed
     }
 
     /// Mean in cycles; 0 without a sample.
@@ -142,6 +177,11 @@ macro_rules! latencies {
             /// Adds another part's samples.
             pub fn merge(&mut self, other: &Latencies) {
                 $(self.$name.merge(&other.$name);)+
+            }
+
+            /// As [`Latency::pack`].
+            pub fn pack(&mut self) {
+                $(self.$name.pack();)+
             }
 
             /// Distributions in the order of [`LATENCIES`].
@@ -232,6 +272,27 @@ mod tests {
             assert!(one.max_cycles().abs_diff(1000 * scale) * 100 <= 1000 * scale);
             assert!((one.mean_cycles() - 500.5 * scale as f64).abs() <= 5.0 * scale as f64);
         }
+    }
+
+    #[test]
+    fn packed_samples_are_the_same_and_small() {
+        let mut loose = Latency::default();
+        (0..5000u64).for_each(|n| loose.record(n * n % 3001 + if n % 7 == 0 { 100_000 } else { 0 }));
+        let mut packed = loose.clone();
+        packed.pack();
+        let summary = |one: &Latency| format!("{:?}", one.summary());
+        assert_eq!((summary(&packed), packed.count()), (summary(&loose), 5000));
+        assert!(packed.short.is_empty() && packed.long.is_none());
+        // Further samples, and sums of packed ones.
+        for one in [&mut loose, &mut packed] {
+            [7, 70_000].iter().for_each(|cycles| one.record(*cycles));
+        }
+        assert_eq!(summary(&packed), summary(&loose));
+        let mut sum = packed.clone();
+        sum.merge(&packed);
+        let mut want = loose.clone();
+        want.merge(&loose);
+        assert_eq!((summary(&sum), sum.count()), (summary(&want), 2 * 5002));
     }
 
     #[test]

@@ -51,6 +51,11 @@ impl Stats {
         }
     }
 
+    /// Reduces the memory to what the counts need.
+    pub fn pack(&mut self) {
+        self.latency.pack();
+    }
+
     /// Sets what follows from the length of a launch.
     pub(crate) fn set_cycles(&mut self, cycles: u64, launch: u64, config: &GpuConfig) {
         self.counters.set_cycles(cycles, launch, config);

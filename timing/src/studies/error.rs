@@ -1,5 +1,7 @@
 //! Errors of studies.
 
+use crate::replay::Unreadable;
+
 /// Errors of studies.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StudyError {
@@ -36,6 +38,16 @@ pub enum StudyError {
         label: String,
         /// The error.
         why: Box<StudyError>,
+    },
+    /// Launches of one of the traces cannot be read.
+    #[error("{label}: {unreadable}")]
+    Launches {
+        /// Position among the given traces.
+        input: usize,
+        /// Name of the trace.
+        label: String,
+        /// The launches.
+        unreadable: Box<Unreadable>,
     },
     /// The threads could not be started.
     #[error("the threads of the studies cannot be started: {0}; `--threads` takes fewer")]

@@ -48,6 +48,7 @@ pub use result::StudyResult;
 pub use rows::KernelCounts;
 pub use select::{Input, Selection};
 
+use crate::replay::Unreadable;
 use registry::STUDIES;
 use sample::Seen;
 use source::{LaunchPaths, TraceLaunch};
@@ -125,15 +126,20 @@ pub fn run(
         (options.progress)(Progress { warp_instructions, of });
     };
     let mut rows = Vec::new();
-    for (input, launch) in launches {
-        let source = TraceLaunch::new(inputs[input].trace, launch).checked(options.checked);
+    for &(input, launch) in &launches {
+        let source = TraceLaunch::new(inputs[input].trace, launch);
         let kernel = inputs[input].trace.launches()[launch as usize].kernel;
         let row = rows::row_of(&mut rows, (input, inputs[input].label), kernel, &source);
         let which = Which { chosen, first: row.launches == 0 };
         let outcomes = count(&source, which, options.threads, &on_block, &mut row.earlier);
         let outcomes = outcomes.map_err(|why| {
             let label = inputs[input].label.to_owned();
-            StudyError::Trace { input, label, why: Box::new(why) }
+            let of_input = launches.iter().filter(|(of, _)| *of == input);
+            let chosen: Vec<usize> = of_input.map(|(_, launch)| *launch as usize).collect();
+            match Unreadable::among(inputs[input].trace, &chosen, options.threads) {
+                Some(found) => StudyError::Launches { input, label, unreadable: Box::new(found) },
+                None => StudyError::Trace { input, label, why: Box::new(why) },
+            }
         })?;
         row.add(&outcomes, source.blocks());
     }

@@ -31,8 +31,6 @@ pub struct Options<'a> {
     pub top: Option<usize>,
     /// Launches to study.
     pub select: &'a Selection,
-    /// Whether each warp's values are compared with their recorded checksum.
-    pub checked: bool,
 }
 
 /// Every launch.
@@ -40,7 +38,7 @@ static EVERYTHING: Selection = Selection::all();
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Options { threads: 1, progress: &|_| {}, by: None, top: None, select: &EVERYTHING, checked: false }
+        Options { threads: 1, progress: &|_| {}, by: None, top: None, select: &EVERYTHING }
     }
 }
 

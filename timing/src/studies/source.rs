@@ -79,7 +79,6 @@ pub trait LaunchPaths: Sync {
 pub struct TraceLaunch<'a> {
     trace: &'a Trace,
     launch: u32,
-    checked: bool,
 }
 
 impl<'a> TraceLaunch<'a> {
@@ -90,13 +89,7 @@ impl<'a> TraceLaunch<'a> {
     #[must_use]
     pub fn new(trace: &'a Trace, launch: u32) -> TraceLaunch<'a> {
         assert!((launch as usize) < trace.launches().len(), "launch {launch} exists");
-        TraceLaunch { trace, launch, checked: false }
-    }
-
-    /// Whether each warp's values are compared with their recorded checksum.
-    #[must_use]
-    pub fn checked(self, checked: bool) -> TraceLaunch<'a> {
-        TraceLaunch { checked, ..self }
+        TraceLaunch { trace, launch }
     }
 }
 
@@ -124,9 +117,7 @@ impl LaunchPaths for TraceLaunch<'_> {
     }
 
     fn open(&self, block: u64, warp: u32) -> Result<WarpCursor, SourceError> {
-        let cursor = self.trace.warp_cursor(self.launch, block, warp);
-        let cursor = cursor.map_err(|e| SourceError(e.to_string()))?;
-        Ok(if self.checked { cursor } else { cursor.unchecked() })
+        self.trace.warp_cursor(self.launch, block, warp).map_err(|e| SourceError(e.to_string()))
     }
 
     fn reopen(&self, path: &mut WarpCursor, block: u64, warp: u32) -> Result<(), SourceError> {

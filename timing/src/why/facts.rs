@@ -97,10 +97,14 @@ facts! {
     lines_per_access: f64;
     /// 32-byte sectors of a warp's load, store or atomic on global memory, mean.
     sectors_per_access: f64;
+    /// Sectors that the data of such an access's lanes would fill side by side, mean.
+    needed_sectors_per_access: f64;
     /// Warp accesses to shared memory.
     shared_accesses: u64;
     /// Additional cycles of a shared access because of bank conflicts, mean.
     shared_conflict_cycles: f64;
+    /// Additional cycles of a shared access because lanes of an atomic meet at one address, mean.
+    shared_atomic_conflict_cycles: f64;
     /// Warp atomics on global memory.
     global_atomics: u64;
     /// Atomics on global memory, part of the accesses to it.
@@ -212,8 +216,10 @@ impl Facts {
             l1_stalls: ratio(c.l1_stall_cycles, c.active_sm_cycles),
             lines_per_access: ratio(c.coalesced_accesses, accesses),
             sectors_per_access: ratio(c.coalesced_sectors, accesses),
+            needed_sectors_per_access: ratio(c.needed_sectors, accesses),
             shared_accesses: c.shared_accesses,
             shared_conflict_cycles: ratio(c.shared_bank_conflict_cycles, c.shared_accesses),
+            shared_atomic_conflict_cycles: ratio(c.shared_atomic_conflict_cycles, c.shared_accesses),
             global_atomics: c.global_atomics,
             atomic_accesses: ratio(c.global_atomics, accesses),
             lanes_per_atomic_address: ratio(c.global_atomics + c.atomic_conflict_lanes, c.global_atomics),

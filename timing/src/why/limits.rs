@@ -188,6 +188,28 @@ fn pairing(f: &Facts) -> Finding {
     .advise("Independent instructions for different units next to each other.")
 }
 
+/// Cycles that a shared access takes longer, from which on the reason is named.
+const SHARED_BOUND: f64 = 0.5;
+
+fn has_bank_conflicts(f: &Facts) -> bool {
+    f.shared_accesses > 0 && f.shared_conflict_cycles > SHARED_BOUND
+}
+
+fn has_shared_contention(f: &Facts) -> bool {
+    f.shared_accesses > 0 && f.shared_atomic_conflict_cycles > SHARED_BOUND
+}
+
+/// Whether accesses to global memory take a quarter more sectors than their data would fill side by side, and more than a
+/// word per lane fills.
+fn has_gaps(f: &Facts) -> bool {
+    f.sectors_per_access > 5.0 && f.sectors_per_access > 1.25 * f.needed_sectors_per_access
+}
+
+/// Whether they take more than twice these sectors.
+fn is_uncoalesced(f: &Facts) -> bool {
+    f.sectors_per_access > 8.0 && f.sectors_per_access > 2.0 * f.needed_sectors_per_access
+}
+
 /// Part of the accesses from which on atomics are named, and the factor by which contended ones are slower.
 const ATOMIC_BOUND: f64 = 0.05;
 const CONTENDED: u64 = 3;
@@ -252,10 +274,7 @@ fn memory(f: &Facts) -> Finding {
             percent(f.reply_utilisation)
         ))
         .advise("Data used again from shared memory or L1 instead of L2.")
-        .advise_if(
-            f.sectors_per_access > 5.0,
-            "Neighbouring lanes on neighbouring addresses: fewer sectors per access.",
-        );
+        .advise_if(has_gaps(f), "Neighbouring lanes on neighbouring addresses: fewer sectors per access.");
     }
     let finding = Finding::new(format!(
         "Memory latency, not bandwidth: {from}. {dram}, L2 is busy in {} of its cycles, and {:.1} warps per SM are resident \
@@ -301,19 +320,17 @@ fn load_store(f: &Facts) -> Finding {
     if let Some(finding) = contended_atomics(f) {
         return finding;
     }
+    // Notes name what makes single accesses longer, with advice; it is not said twice.
+    let has_note = is_uncoalesced(f) || has_bank_conflicts(f) || has_shared_contention(f);
     let mut parts = Vec::new();
-    if f.lines_per_access > 0.0 {
+    if f.lines_per_access > 0.0 && !is_uncoalesced(f) {
         parts.push(format!(
-            "an access to global memory takes {:.1} lines and {:.1} sectors (4 sectors when 32 lanes read 32 words in a \
-             row)",
-            f.lines_per_access, f.sectors_per_access
+            "an access to global memory takes {:.1} lines and {:.1} sectors, and its data fill {:.1} sectors",
+            f.lines_per_access, f.sectors_per_access, f.needed_sectors_per_access
         ));
     }
-    if f.shared_accesses > 0 {
-        parts.push(format!(
-            "an access to shared memory takes {:.1} cycles more than without bank conflicts",
-            f.shared_conflict_cycles
-        ));
+    if has_note {
+        parts.push("some accesses take longer than their data need, as noted below".to_owned());
     }
     if f.l1_stalls >= 0.01 {
         parts.push(format!(
@@ -328,15 +345,19 @@ fn load_store(f: &Facts) -> Finding {
         parts.join("; ")
     ))
     .advise_if(
-        f.sectors_per_access > 5.0,
+        has_gaps(f) && !is_uncoalesced(f),
         "Neighbouring lanes on neighbouring addresses: fewer sectors per access.",
     )
-    .advise_if(f.shared_conflict_cycles > 0.5, "Shared arrays padded so that lanes meet in different banks.")
     .advise_if(
-        f.shared_conflict_cycles <= 0.5 && f.sectors_per_access <= 5.0,
+        !has_note && !has_gaps(f),
         "Fewer and wider accesses (64 or 128 bits per lane), or values kept in registers.",
     )
 }
+
+const PADDING: &str = "A padding word per row of the shared array, so that lanes meet in different banks.";
+
+const FEWER_SHARED_ATOMICS: &str =
+    "Values combined in the warp first (reductions, votes), or a copy of the shared counters for each warp.";
 
 fn dependencies(f: &Facts) -> Finding {
     let few = f.resident_warps < 0.25 * f.max_warps as f64;
@@ -526,22 +547,32 @@ pub(super) fn notes(f: &Facts) -> Vec<Finding> {
                 .advise("Work sorted or compacted so that neighbouring threads do the same."),
         );
     }
-    if f.lines_per_access > 0.0 && f.sectors_per_access > 8.0 {
+    if is_uncoalesced(f) {
         notes.push(
             Finding::new(format!(
-                "Uncoalesced: an access to global memory takes {:.1} sectors in {:.1} lines.",
-                f.sectors_per_access, f.lines_per_access
+                "Uncoalesced: an access to global memory takes {:.1} sectors in {:.1} lines, and its data fill {:.1} sectors.",
+                f.sectors_per_access, f.lines_per_access, f.needed_sectors_per_access
             ))
             .advise("Arrays laid out so that neighbouring threads use neighbouring words."),
         );
     }
-    if f.shared_accesses > 0 && f.shared_conflict_cycles > 0.5 {
+    if has_bank_conflicts(f) {
         notes.push(
             Finding::new(format!(
                 "Bank conflicts: an access to shared memory takes {:.1} cycles more than it needs.",
                 f.shared_conflict_cycles
             ))
-            .advise("A padding word per row of the shared array."),
+            .advise(PADDING),
+        );
+    }
+    if has_shared_contention(f) {
+        notes.push(
+            Finding::new(format!(
+                "Contended shared atomics: an access to shared memory takes {:.1} cycles more because lanes meet at one \
+                 address.",
+                f.shared_atomic_conflict_cycles
+            ))
+            .advise(FEWER_SHARED_ATOMICS),
         );
     }
     if f.possible_warps * 2 <= f.max_warps {

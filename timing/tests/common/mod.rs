@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use trace_format::container::{LaunchRecord, TransferKind, TransferRecord, WaitRecord};
 use trace_format::isa::*;
-use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, execute};
+use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, addresses, execute};
 use trace_format::writer::{TraceWriter, WriterOptions};
 
 /// A launch of one of the kernels.
@@ -138,6 +138,8 @@ fn record_launch(writer: &mut TraceWriter, kernel: &MachineKernel, index: u32, w
                     recorder.enter(warp, basic, lanes);
                 }
                 let inst = code.inst(pc);
+                let mut at = [0; 32];
+                addresses(inst, &state, &mut at);
                 match inst.kind {
                     Kind::Pure => execute(&code, inst, &mut state, lanes),
                     Kind::Load(_) => {
@@ -146,7 +148,10 @@ fn record_launch(writer: &mut TraceWriter, kernel: &MachineKernel, index: u32, w
                     }
                     _ => {}
                 }
-                recorder.externals(warp, pc, inst, &state, lanes);
+                match inst.kind.is_memory() {
+                    true => recorder.access(warp, pc, inst, &state, lanes, &at),
+                    false => recorder.externals(warp, pc, inst, &state, lanes),
+                }
                 recorder.retire(warp, pc, inst, &state, lanes);
             }
         }

@@ -17,7 +17,7 @@ pub const MAGIC: [u8; 8] = *b"\x89WTRACE\n";
 /// Last eight bytes of every finished trace.
 pub const END_MAGIC: [u8; 8] = *b"WTRCEND\n";
 /// Version that this build writes and reads.
-pub const FORMAT_VERSION: u32 = 6;
+pub const FORMAT_VERSION: u32 = 7;
 /// Bytes before the first record.
 pub const PREAMBLE_BYTES: usize = 16;
 /// Bytes of a record's head.

@@ -5,10 +5,11 @@
 //! path (tokens of all warps, then parameters), values (likewise), and the four byte planes of the word
 //! pools. Blocks are numbered among the recorded ones of their launch ([`super::Sample`]), which are all unless
 //! the launch says otherwise. The directory holds, column by column, per entry: block minus first block, part, whether the block
-//! ends; per warp of every entry: its six lengths and its checksum.
+//! ends; per warp of every entry: its five lengths and its two checksums.
 
 use super::format::{MAX_SECTION_BYTES, Packer, unpack, word32, word64};
 use super::part::BlockPart;
+use crate::encode::checksum::WarpSums;
 use crate::encode::planes::{self, PLANES};
 use crate::encode::pool::MAX_WORDS_PER_WARP;
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,7 @@ const PATH: usize = 1;
 const VALUES: usize = 2;
 const FIRST_PLANE: usize = 3;
 const ENTRY_COLUMNS: usize = 3;
-const WARP_COLUMNS: usize = 6;
+const WARP_COLUMNS: usize = 7;
 
 /// Summary of a frame, readable without decompressing it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -121,7 +122,8 @@ impl FrameBuilder {
             let lens =
                 [w.path_tokens.len(), w.path_params.len(), w.values.tokens.len(), w.values.params.len()];
             let row = [lens[0] as u32, lens[1] as u32, lens[2] as u32, lens[3] as u32];
-            let more = [w.values.words.len() as u32, w.checksum];
+            let WarpSums { results, timing } = w.checksums;
+            let more = [w.values.words.len() as u32, results, timing.into()];
             self.warp_columns
                 .iter_mut()
                 .zip(row.into_iter().chain(more))
@@ -216,8 +218,8 @@ pub(crate) struct WarpBytes {
     pub value_params: Range<u32>,
     /// Words, in the frame's pool.
     pub words: Range<u32>,
-    /// Checksum of the warp when its block ends here; 0 otherwise.
-    pub checksum: u32,
+    /// Checksums of the warp when its block ends here; 0 otherwise.
+    pub checksums: WarpSums,
 }
 
 /// The directory and paths of an unpacked frame.
@@ -320,7 +322,7 @@ impl Frame {
                 value_tokens: value_tokens[w].clone(),
                 value_params: value_params[w].clone(),
                 words: word_ranges[w].clone(),
-                checksum: column(5)[w],
+                checksums: WarpSums { results: column(5)[w], timing: column(6)[w] as u16 },
             })
             .collect();
         Ok(Frame { head, entries, warps, path })

@@ -1,5 +1,6 @@
 //! Parts of blocks: the streams of a block's warps, recorded by one thread and packed into a frame by another.
 
+use crate::encode::checksum::WarpSums;
 use crate::encode::encoder::{HoldsStreams, ValueStreams};
 
 /// Streams of one warp within a part of a block.
@@ -8,7 +9,7 @@ pub(crate) struct WarpPart {
     pub path_tokens: Vec<u8>,
     pub path_params: Vec<u8>,
     pub values: ValueStreams,
-    pub checksum: u32,
+    pub checksums: WarpSums,
 }
 
 impl HoldsStreams for WarpPart {
@@ -54,7 +55,7 @@ impl BlockPart {
             w.path_tokens.clear();
             w.path_params.clear();
             w.values.clear();
-            w.checksum = 0;
+            w.checksums = WarpSums::default();
         }
         self.warp_instructions = 0;
         self.thread_instructions = 0;

@@ -1,8 +1,11 @@
 //! Facts about a kernel that recorder and reader must share: its basic blocks with their branch targets, and
 //! the instructions with recorded rows, each with a slot for the encoder's state.
+//!
+//! Every destination of an instruction ([`Inst::results`]) is either regenerated, which the semantics of a pure
+//! instruction do, or recorded: all destinations of any other instruction are.
 
 use crate::isa::space::Space;
-use crate::isa::{BlockId, Inst, Kind, MachineKernel, Need, Pc, TimingSlice};
+use crate::isa::{BlockId, Inst, Kind, MachineKernel, Need, Pc, Results, TimingSlice};
 use std::sync::Arc;
 
 /// Recorded rows of one instruction.
@@ -10,10 +13,9 @@ use std::sync::Arc;
 pub struct External {
     /// Slot of the first row; further rows follow.
     pub slot: u32,
-    /// Destination registers whose rows are recorded, in order.
-    pub registers: u8,
-    /// Destination predicates, the first ones, that are recorded too, each as one more (uniform) row: its lane mask.
-    pub predicates: u8,
+    /// Destinations that are recorded: the rows of the registers in order, then for each predicate, in ascending order,
+    /// one more (uniform) row: its lane mask.
+    pub results: Results,
     /// Whether the byte addresses of the access are recorded, after all others: two rows. Those of textures and
     /// surfaces are, and in imported traces those of every memory instruction.
     pub address: bool,
@@ -23,7 +25,18 @@ impl External {
     /// Number of rows recorded per execution.
     #[must_use]
     pub const fn rows(self) -> u8 {
-        self.registers + self.predicates + 2 * self.address as u8
+        self.result_rows() + 2 * self.address as u8
+    }
+
+    /// Number of these that hold results.
+    #[must_use]
+    pub const fn result_rows(self) -> u8 {
+        self.results.registers + self.results.predicates.count_ones() as u8
+    }
+
+    /// The predicates that are recorded, each with its slot.
+    pub fn predicates(self) -> impl Iterator<Item = (usize, u8)> {
+        (self.slot as usize + usize::from(self.results.registers)..).zip(self.results.predicate_numbers())
     }
 }
 
@@ -124,16 +137,14 @@ impl StreamLayout {
 
 /// Rows that are recorded of an instruction, without their slot.
 fn external_rows(inst: &Inst, need: Need) -> External {
-    let address = inst.kind().space().is_some_and(Space::is_remote);
-    let outside = matches!(inst.kind(), Kind::Load(_) | Kind::Atomic(_) | Kind::External | Kind::Barrier);
-    let none = External { address, ..External::default() };
-    match need {
-        Need::Results if outside => External {
-            registers: inst.dst_span().map_or(0, |span| span.count),
-            predicates: u8::from(inst.info().pred_dsts > 0 && !inst.pdst[0].is_true()),
-            ..none
-        },
-        Need::Recorded => External { predicates: inst.info().pred_dsts, ..none },
-        Need::Results | Need::Nothing => none,
+    let is_recorded = match need {
+        Need::Nothing => false,
+        Need::Results => inst.kind() != Kind::Pure,
+        Need::Recorded => true,
+    };
+    External {
+        slot: 0,
+        results: if is_recorded { inst.results() } else { Results::default() },
+        address: inst.kind().space().is_some_and(Space::is_remote),
     }
 }

@@ -101,11 +101,11 @@ impl LiveSet {
         *self != old
     }
 
-    /// Removes the registers and predicates that an instruction writes.
+    /// Removes the registers and predicates that an instruction writes in every lane in which it takes effect.
     pub(super) fn kill(&mut self, inst: &Inst) {
         inst.dst_regs().for_each(|r| self.regs.remove(r.0));
         inst.dst_uniforms().for_each(|r| self.uniforms &= !bit(r));
-        inst.all_dst_preds().for_each(|p| self.preds &= !(1 << p.0));
+        inst.surely_written_preds().for_each(|p| self.preds &= !(1 << p.0));
     }
 
     /// Adds the registers of one source.
@@ -140,6 +140,17 @@ impl LiveSet {
     /// Whether the two sets have something in common.
     pub(super) fn meets(&self, other: &LiveSet) -> bool {
         self.regs.meets(&other.regs) || (self.uniforms & other.uniforms, self.preds & other.preds) != (0, 0)
+    }
+
+    /// Adds the uniform registers and predicates of another set.
+    pub(super) fn add_uniforms(&mut self, other: &LiveSet) {
+        self.uniforms |= other.uniforms;
+        self.preds |= other.preds & !((1 << (Pred::PT.0 + 1)) - 1);
+    }
+
+    /// Whether there are uniform registers or predicates in the set.
+    pub(super) fn has_uniforms(&self) -> bool {
+        self.uniforms != 0 || self.preds >> (Pred::PT.0 + 1) != 0
     }
 
     /// Adds an instruction's guard.

@@ -139,6 +139,28 @@ impl RegSpan {
     }
 }
 
+/// The destinations of an instruction: the one list from which checksums, recorded rows and slices follow.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Results {
+    /// Number of registers or uniform registers, which follow one another.
+    pub registers: u8,
+    /// Predicates, uniform ones too, a bit each by their number.
+    pub predicates: u16,
+}
+
+impl Results {
+    /// The predicates by number, in ascending order.
+    #[inline]
+    pub fn predicate_numbers(self) -> impl Iterator<Item = u8> {
+        let mut left = self.predicates;
+        std::iter::from_fn(move || {
+            let number = (left != 0).then(|| left.trailing_zeros() as u8);
+            left &= left.wrapping_sub(1);
+            number
+        })
+    }
+}
+
 /// One machine instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Inst {
@@ -312,15 +334,43 @@ impl Inst {
     pub fn all_src_preds(&self) -> impl Iterator<Item = Pred> + '_ {
         let n = self.info().pred_srcs as usize;
         let own = self.psrc[..n].iter().map(|p| p.pred);
-        let file = every_predicate(self.op.reads_all_predicates());
+        let file = predicates_of(if self.op.reads_all_predicates() { ALL_LANE_PREDICATES } else { 0 });
         std::iter::once(self.guard.pred).chain(own).chain(file).filter(|p| !p.is_true())
     }
 
-    /// Predicates written, uniform ones too; PT is left out.
+    /// Predicates that may be written, uniform ones too; PT is left out.
     pub fn all_dst_preds(&self) -> impl Iterator<Item = Pred> + '_ {
+        self.own_dst_preds().chain(predicates_of(self.selected_predicates().unwrap_or(ALL_LANE_PREDICATES)))
+    }
+
+    /// Predicates that are written in every lane in which the instruction takes effect.
+    pub fn surely_written_preds(&self) -> impl Iterator<Item = Pred> + '_ {
+        self.own_dst_preds().chain(predicates_of(self.selected_predicates().unwrap_or(0)))
+    }
+
+    /// Predicates that are operands.
+    fn own_dst_preds(&self) -> impl Iterator<Item = Pred> + '_ {
         let n = self.info().pred_dsts as usize;
-        let file = every_predicate(self.op.writes_all_predicates());
-        self.pdst[..n].iter().copied().chain(file).filter(|p| !p.is_true())
+        self.pdst[..n].iter().copied().filter(|p| !p.is_true())
+    }
+
+    /// Predicates that an opcode writes which selects them by a mask in source `b`, one bit each; `None` if the mask is
+    /// known only when the instruction executes.
+    fn selected_predicates(&self) -> Option<u8> {
+        match self.src[1].operand {
+            _ if !self.op.writes_all_predicates() => Some(0),
+            Operand::Imm(mask) => Some(mask as u8 & ALL_LANE_PREDICATES),
+            _ => None,
+        }
+    }
+
+    /// All destinations as the rows and predicates that a warp holds.
+    #[must_use]
+    pub fn results(&self) -> Results {
+        Results {
+            registers: (self.dst_regs().count() + self.dst_uniforms().count()) as u8,
+            predicates: self.all_dst_preds().fold(0, |set, pred| set | 1 << pred.0),
+        }
     }
 
     /// Whether all active lanes take part: the guard is PT, and the opcode does not choose lanes by itself.
@@ -400,7 +450,10 @@ impl Inst {
     }
 }
 
-/// All predicates of lanes, or none.
-fn every_predicate(all: bool) -> impl Iterator<Item = Pred> {
-    (0..if all { Pred::COUNT as u8 } else { 0 }).map(Pred)
+/// P0 to P6, one bit each.
+const ALL_LANE_PREDICATES: u8 = (1 << Pred::COUNT) - 1;
+
+/// The predicates of a set.
+fn predicates_of(set: u8) -> impl Iterator<Item = Pred> {
+    (0..Pred::COUNT as u8).filter(move |p| set >> p & 1 != 0).map(Pred)
 }

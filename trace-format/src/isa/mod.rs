@@ -32,7 +32,7 @@ pub use dominators::Dominators;
 pub use facts::{Address, Collector, Kind, Lanes, LatencyClass, MemData, MemOp, OpInfo, SourceFormat, Unit};
 pub use flow::{BasicBlock, BlockId, Flow, LiveSet, Liveness};
 pub use hash::TableHash;
-pub use inst::{Guard, Inst, Operand, PredSrc, RegSpan, Src};
+pub use inst::{Guard, Inst, Operand, PredSrc, RegSpan, Results, Src};
 pub use kernel::{Language, MachineKernel, Param, Position, SourceFile, SourceLine};
 pub use modifiers::*;
 pub use reg_set::RegSet;

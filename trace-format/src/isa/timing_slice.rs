@@ -93,8 +93,8 @@ impl TimingSlice {
         uses: Uses,
     ) -> TimingSlice {
         let mut slice = TimingSlice { needs: vec![Need::Nothing; kernel.insts.len()] };
-        // Registers that an instruction across lanes reads count at every write: lanes at other positions are
-        // read too.
+        // Registers that an instruction across lanes reads, and uniform ones, count at every write: lanes at other
+        // positions are read too, or write.
         let mut everywhere = LiveSet::default();
         loop {
             let before = everywhere;
@@ -136,14 +136,12 @@ impl TimingSlice {
                     everywhere.use_sources(inst);
                 }
             }
-            if uses == Uses::Guards {
-                return;
-            }
-            if inst.op.takes_address() {
+            if uses == Uses::Timing && inst.op.takes_address() {
                 live.use_source(inst, 0);
-            } else if inst.kind() == Kind::Barrier {
+            } else if uses == Uses::Timing && inst.kind() == Kind::Barrier {
                 (0..2).for_each(|source| live.use_source(inst, source));
             }
+            everywhere.add_uniforms(live);
         });
     }
 
@@ -157,8 +155,8 @@ impl TimingSlice {
                 // The guard is always known: it is part of every slice.
                 let mut operands = LiveSet::default();
                 operands.use_operands(inst);
-                let reads_unknown =
-                    operands.meets(tainted) || inst.op.crosses_lanes() && operands.meets(&anywhere);
+                let reads_others = inst.op.crosses_lanes() || operands.has_uniforms();
+                let reads_unknown = operands.meets(tainted) || reads_others && operands.meets(&anywhere);
                 let results_unknown = match (inst.kind(), self.need(pc)) {
                     (_, Need::Recorded) => false,
                     (Kind::Pure, _) => reads_unknown,
@@ -182,9 +180,9 @@ impl TimingSlice {
 /// Whether a pure instruction has no results but predicates.
 fn writes_predicates_only(inst: &Inst) -> bool {
     inst.kind() == Kind::Pure
-        && inst.dst_span().is_none()
+        && inst.results().registers == 0
+        && inst.results().predicates != 0
         && !inst.writes_uniform()
-        && inst.dst_preds().next().is_some()
 }
 
 #[cfg(test)]

@@ -2,11 +2,14 @@
 //! directory and paths first, values on demand. An evicted entry stays alive as long as a cursor uses it.
 
 use crate::container::frame::{Frame, FrameValues};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Default size of the cache in bytes of decompressed frames.
 const MAX_BYTES: usize = 192 << 20;
+
+/// Bytes of a frame's own structures, which are most of a small launch's frame.
+const FRAME_BYTES: usize = 2 << 10;
 
 /// A frame that is decompressed on first use.
 #[derive(Debug)]
@@ -23,6 +26,8 @@ pub(crate) struct FrameCache(Mutex<State>);
 #[derive(Debug)]
 struct State {
     slots: HashMap<usize, Cached>,
+    /// Numbers of the frames by the time of their last use.
+    by_use: BTreeMap<u64, usize>,
     bytes: usize,
     max_bytes: usize,
     clock: u64,
@@ -37,7 +42,7 @@ struct Cached {
 
 impl Default for State {
     fn default() -> Self {
-        State { slots: HashMap::new(), bytes: 0, max_bytes: MAX_BYTES, clock: 0 }
+        State { slots: HashMap::new(), by_use: BTreeMap::new(), bytes: 0, max_bytes: MAX_BYTES, clock: 0 }
     }
 }
 
@@ -49,18 +54,22 @@ impl FrameCache {
 
     /// The slot of a frame; `bytes` is called for its decompressed size when it is new.
     pub(super) fn slot(&self, number: usize, bytes: impl FnOnce() -> usize) -> Arc<FrameSlot> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *guard;
         state.clock += 1;
         let now = state.clock;
         if let Some(cached) = state.slots.get_mut(&number) {
+            state.by_use.remove(&cached.used);
+            state.by_use.insert(now, number);
             cached.used = now;
             return cached.slot.clone();
         }
-        let bytes = bytes();
+        let bytes = bytes() + FRAME_BYTES;
         while state.bytes + bytes > state.max_bytes {
-            let Some(oldest) = state.slots.iter().min_by_key(|(_, c)| c.used).map(|(&n, _)| n) else { break };
+            let Some((_, oldest)) = state.by_use.pop_first() else { break };
             state.bytes -= state.slots.remove(&oldest).map_or(0, |c| c.bytes);
         }
+        state.by_use.insert(now, number);
         let slot = Arc::new(FrameSlot { number, frame: OnceLock::new(), values: OnceLock::new() });
         state.bytes += bytes;
         state.slots.insert(number, Cached { slot: slot.clone(), bytes, used: now });

@@ -5,13 +5,13 @@ use super::file::TraceFile;
 use super::path::{PathWalk, slice};
 use crate::container::TraceError;
 use crate::container::frame::{FrameValues, WarpBytes};
-use crate::encode::checksum::Checksum;
+use crate::encode::checksum::{Checksums, WarpSums};
 use crate::encode::decoder::ValueDecoder;
 use crate::encode::pool::Words;
 use crate::encode::{CodingError, layout::External};
 use crate::isa::space::{NO_ADDRESS, Space};
 use crate::isa::{Kind, Need, Pc, TimingSlice};
-use crate::semantics::{Code, FULL_MASK, Row, WARP_SIZE, Warp, execute};
+use crate::semantics::{Code, ExecInst, FULL_MASK, Row, WARP_SIZE, Warp, execute};
 use std::sync::Arc;
 
 /// The instruction that a warp executes next.
@@ -56,7 +56,7 @@ pub struct WarpCursor {
     values: ValueDecoder,
     /// Values of the frame that the current part is in.
     data: Arc<FrameValues>,
-    sum: Option<Checksum>,
+    sums: Option<Checksums>,
     /// If set, only instructions in this backward slice (of addresses, barriers and guards) are evaluated.
     slice: Option<Arc<TimingSlice>>,
     /// Whether that slice is of guards alone.
@@ -108,9 +108,8 @@ impl WarpCursor {
         warp: u32,
     ) -> Result<WarpCursor, TraceError> {
         file.check_warp(launch, block, warp)?;
-        let (slice, has_values) = (file.slice(launch), file.header.has_values());
-        let cursor = WarpCursor::start(file, launch, block, warp, Some(slice))?;
-        Ok(if has_values { cursor.unchecked() } else { cursor })
+        let slice = file.slice(launch);
+        WarpCursor::start(file, launch, block, warp, Some(slice))
     }
 
     pub(super) fn of_guards(
@@ -122,7 +121,7 @@ impl WarpCursor {
         file.check_warp(launch, block, warp)?;
         let slice = file.guards(launch);
         let cursor = WarpCursor::start(file, launch, block, warp, Some(slice))?;
-        Ok(WarpCursor { guards_alone: true, sum: None, ..cursor })
+        Ok(WarpCursor { guards_alone: true, sums: None, ..cursor })
     }
 
     fn start(
@@ -143,7 +142,7 @@ impl WarpCursor {
             warp: state,
             values: ValueDecoder::default(),
             data,
-            sum: Some(Checksum::default()),
+            sums: Some(Checksums::default()),
             slice,
             guards_alone: false,
             pc: Pc(0),
@@ -178,13 +177,6 @@ impl WarpCursor {
         self.begin(same_indices)
     }
 
-    /// Leaves out the checksum over the regenerated values, for replays of traces that have been verified.
-    #[must_use]
-    pub fn unchecked(mut self) -> WarpCursor {
-        self.sum = None;
-        self
-    }
-
     /// Begins at the walk's warp; `same_indices` if the last one was the same warp of another block of the
     /// launch.
     fn begin(&mut self, same_indices: bool) -> Result<(), TraceError> {
@@ -197,8 +189,8 @@ impl WarpCursor {
         } else {
             self.warp.reset(&self.code, &geometry, ctaid, self.walk.warp);
         }
-        if let Some(sum) = &mut self.sum {
-            sum.reset();
+        if let Some(sums) = &mut self.sums {
+            sums.reset();
         }
         (self.pc, self.end, self.active, self.steps) = (Pc(0), Pc(0), 0, 0);
         self.mem_valid = false;
@@ -246,16 +238,20 @@ impl WarpCursor {
         } else if need == Need::Results {
             execute(&self.code, inst, &mut self.warp, exec);
         } else if need == Need::Recorded && exec != 0 {
-            self.read_predicates(exec)?;
+            let (inst, external) = (*inst, self.walk.layout.externals[pc.index()]);
+            self.read_results(external, &inst, inst.written_lanes(exec))?;
         }
-        if let Some(sum) = &mut self.sum {
+        if let Some(sums) = &mut self.sums {
             let inst = &self.code.insts[pc.index()];
-            if self.slice.is_none() {
-                sum.retire(pc, inst, &self.warp, exec);
-            } else if self.walk.layout.imported {
-                sum.visit(pc, exec);
-            } else if need != Need::Nothing {
-                sum.retire_lanes(pc, inst, &self.warp, exec);
+            if self.walk.layout.imported {
+                sums.imported(pc, exec);
+            } else {
+                sums.timing(pc, inst, &self.warp, exec);
+                if self.slice.is_none() {
+                    sums.results(pc, inst, &self.warp, exec);
+                } else if need != Need::Nothing && self.walk.layout.slice.is_some() {
+                    sums.results_in_lanes(pc, inst, &self.warp, exec);
+                }
             }
         }
         self.steps += 1;
@@ -269,54 +265,45 @@ impl WarpCursor {
     /// Handles memory instructions and all others whose results are recorded.
     #[inline(never)]
     fn outside(&mut self, exec: u32, needed: bool) -> Result<(), TraceError> {
-        let inst = &self.code.insts[self.pc.index()];
+        let inst = self.code.insts[self.pc.index()];
         // A load to a uniform register is that of the whole warp.
-        let exec = if exec == 0 { 0 } else { exec | inst.spread };
-        if let Some(space) = inst.kind.space().filter(|_| !self.guards_alone) {
+        let exec = inst.written_lanes(exec);
+        let space = inst.kind.space().filter(|_| !self.guards_alone);
+        if let Some(space) = space {
             self.mem_valid = true;
             self.mem.space = space;
             self.mem.bytes_per_lane = inst.mem_bytes();
             self.mem.mask = exec & inst.address_lanes();
-            self.code.addresses(inst, &self.warp, &mut self.mem.addresses);
+            self.code.addresses(&inst, &self.warp, &mut self.mem.addresses);
         }
         let external = self.walk.layout.externals[self.pc.index()];
-        if exec == 0 || external.rows() == 0 {
-            return Ok(());
+        if exec != 0 && external.rows() != 0 {
+            if needed {
+                self.read_results(external, &inst, exec)?;
+            } else {
+                let rows = u32::from(external.result_rows());
+                (0..rows).try_for_each(|i| self.skip_row((external.slot + i) as usize, exec))?;
+            }
+            if external.address {
+                self.read_addresses(external, exec)?;
+            }
         }
-        if needed {
-            let (dst, pdst) = (inst.dst, inst.pdst[0]);
-            self.read_results(external, dst, pdst, exec)?;
-        } else {
-            let rows = u32::from(external.registers) + u32::from(external.predicates);
-            (0..rows).try_for_each(|i| self.skip_row((external.slot + i) as usize, exec))?;
-        }
-        if external.address { self.read_addresses(external, exec) } else { Ok(()) }
-    }
-
-    #[inline]
-    fn read_results(&mut self, external: External, dst: u16, pdst: u8, exec: u32) -> Result<(), TraceError> {
-        for i in 0..external.registers {
-            self.read_register(external.slot as usize + usize::from(i), dst + u16::from(i), exec)?;
-        }
-        if external.predicates > 0 {
-            let mut row = Row::ZERO;
-            self.read_row(external.slot as usize + usize::from(external.registers), exec, &mut row)?;
-            self.warp.write_pred(pdst, row.0[exec.trailing_zeros() as usize], exec);
+        if let Some(sums) = self.sums.as_mut().filter(|_| exec != 0 && space.is_some()) {
+            sums.access(self.pc, exec, &self.mem.addresses);
         }
         Ok(())
     }
 
-    /// Reads predicates of the current instruction that are recorded although it computes them.
-    #[inline(never)]
-    fn read_predicates(&mut self, exec: u32) -> Result<(), TraceError> {
-        let inst = &self.code.insts[self.pc.index()];
-        let (pdst, external) = (inst.pdst, self.walk.layout.externals[self.pc.index()]);
-        for (i, pred) in pdst.into_iter().enumerate().take(usize::from(external.predicates)) {
-            if pred != 7 {
-                let mut row = Row::ZERO;
-                self.read_row(external.slot as usize + i, exec, &mut row)?;
-                self.warp.write_pred(pred, row.0[exec.trailing_zeros() as usize], exec);
-            }
+    /// Reads the destinations that the layout of the current instruction names.
+    #[inline]
+    fn read_results(&mut self, external: External, inst: &ExecInst, exec: u32) -> Result<(), TraceError> {
+        for i in 0..external.results.registers {
+            self.read_register(external.slot as usize + usize::from(i), inst.dst + u16::from(i), exec)?;
+        }
+        for (slot, predicate) in external.predicates() {
+            let mut row = Row::ZERO;
+            self.read_row(slot, exec, &mut row)?;
+            self.warp.write_pred(predicate, row.0[exec.trailing_zeros() as usize], exec);
         }
         Ok(())
     }
@@ -324,14 +311,10 @@ impl WarpCursor {
     /// Addresses of an access to textures or surfaces, or of an imported one; lanes that touch no memory leave the
     /// access's mask.
     fn read_addresses(&mut self, external: External, exec: u32) -> Result<(), TraceError> {
-        let slot = external.slot as usize + usize::from(external.rows()) - 2;
+        let slot = external.slot as usize + usize::from(external.result_rows());
         let (mut low, mut high) = (Row::ZERO, Row::ZERO);
         self.read_row(slot, exec, &mut low)?;
         self.read_row(slot + 1, exec, &mut high)?;
-        if let Some(sum) = self.sum.as_mut().filter(|_| self.walk.layout.imported) {
-            let lanes_of = |row: &Row| Row::from_fn(|l| if exec >> l & 1 != 0 { row.0[l] } else { 0 });
-            sum.addresses(&lanes_of(&low), &lanes_of(&high));
-        }
         for l in (0..WARP_SIZE).filter(|l| exec >> l & 1 != 0) {
             let address = u64::from(low.0[l]) | u64::from(high.0[l]) << 32;
             self.mem.addresses[l] = address;
@@ -431,13 +414,19 @@ impl WarpCursor {
 
     fn check_end(&self) -> Result<(), TraceError> {
         self.check_used_up()?;
-        let recorded = self.walk.bytes().checksum;
-        match &self.sum {
-            Some(sum) if recorded != sum.value() => {
-                Err(self.walk.mismatch(self.steps, "the regenerated values differ from the recorded ones"))
-            }
-            _ => Ok(()),
-        }
+        let Some(sums) = &self.sums else { return Ok(()) };
+        let (recorded, found) = (self.walk.bytes().checksums, sums.values());
+        // The slice of a trace with values has not all of its results.
+        let recorded = match self.slice.is_none() || self.walk.layout.slice.is_some() {
+            true => recorded,
+            false => WarpSums { results: found.results, ..recorded },
+        };
+        let what = match recorded == found {
+            true => return Ok(()),
+            false if recorded.timing == found.timing => "values",
+            false => "addresses or lanes",
+        };
+        Err(self.walk.mismatch(self.steps, format!("the regenerated {what} differ from the recorded ones")))
     }
 
     /// Registers and predicates: before a step those that the instruction reads, after it its results.

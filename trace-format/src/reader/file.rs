@@ -12,7 +12,7 @@ use crate::isa::{MachineKernel, TimingSlice};
 use crate::semantics::{Code, Template};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// A kernel with the data that cursors derive from it.
 #[derive(Debug)]
@@ -50,7 +50,8 @@ pub struct Launch {
     pub(super) warp_instructions: u64,
     pub(super) thread_instructions: u64,
     pub(super) cut: Option<String>,
-    pub(super) code: OnceLock<Arc<Code>>,
+    /// The kernel with the launch's constants, while a cursor uses it: kept for every launch, it would fill memory.
+    pub(super) code: Mutex<Weak<Code>>,
 }
 
 impl std::ops::Deref for Launch {
@@ -119,8 +120,14 @@ impl TraceFile {
     pub(crate) fn code(&self, launch: u32) -> Arc<Code> {
         let l = &self.launches[launch as usize];
         let entry = &self.kernels[l.record.kernel as usize];
-        let template = || entry.template.get_or_init(|| Template::of(&entry.kernel));
-        l.code.get_or_init(|| Arc::new(template().bind(&l.record.banks))).clone()
+        let mut known = l.code.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(code) = known.upgrade() {
+            return code;
+        }
+        let template = entry.template.get_or_init(|| Template::of(&entry.kernel));
+        let code = Arc::new(template.bind(&l.record.banks));
+        *known = Arc::downgrade(&code);
+        code
     }
 
     pub(crate) fn slice(&self, launch: u32) -> Arc<TimingSlice> {

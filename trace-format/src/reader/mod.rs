@@ -212,6 +212,11 @@ impl Trace {
         payload.map_err(|what| self.file.damaged("frame", self.file.frames[frame].offset, what))
     }
 
+    /// The error for a place whose paths and values contradict each other.
+    pub(crate) fn unsound(&self, place: &str, what: &str) -> TraceError {
+        self.file.missing(format!("{place}: {what}"))
+    }
+
     pub(crate) fn source(&self) -> &Source {
         &self.file.source
     }

@@ -15,7 +15,7 @@ use crate::isa::{MachineKernel, table_hash};
 use std::borrow::Cow;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use warplab_host::text::one_line;
 
 impl TraceFile {
@@ -203,7 +203,7 @@ impl Launch {
             warp_instructions: 0,
             thread_instructions: 0,
             cut: None,
-            code: OnceLock::new(),
+            code: Mutex::default(),
         }
     }
 }

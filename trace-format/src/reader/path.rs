@@ -6,6 +6,7 @@ use crate::container::TraceError;
 use crate::container::error::{ErrorKind, Place};
 use crate::container::frame::{Entry, Frame, WarpBytes};
 use crate::encode::CodingError;
+use crate::encode::checksum::WarpSums;
 use crate::encode::layout::StreamLayout;
 use crate::encode::path::PathState;
 use crate::isa::{BlockId, Pc};
@@ -45,7 +46,7 @@ static NO_BYTES: WarpBytes = WarpBytes {
     value_tokens: 0..0,
     value_params: 0..0,
     words: 0..0,
-    checksum: 0,
+    checksums: WarpSums { results: 0, timing: 0 },
 };
 
 impl PathWalk {

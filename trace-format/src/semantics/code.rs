@@ -6,7 +6,8 @@
 
 use super::row::{Geometry, Row};
 use crate::isa::{
-    Inst, Kind, MachineKernel, MemData, MemOp, MemWidth, Op, Operand, Pc, PredSrc, Reg, UniformReg, space,
+    Inst, Kind, MachineKernel, MemData, MemOp, MemWidth, Op, Operand, Pc, PredSrc, Reg, Results, UniformReg,
+    space,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -98,8 +99,10 @@ pub struct ExecInst {
     pub guard: PredRef,
     /// First destination row (a sink row when the destination is RZ).
     pub dst: u16,
-    /// Number of destination rows.
+    /// Number of destination rows, those of [`crate::isa::Results`].
     pub dst_rows: u8,
+    /// Predicates that may be written, a bit each by their number, those of [`crate::isa::Results`].
+    pub dst_preds: u16,
     /// Lanes that are written besides those that take part: all of them if a result is uniform.
     pub spread: u32,
     /// The memory access, if there is one, from the table.
@@ -124,6 +127,27 @@ pub struct ExecInst {
 }
 
 impl ExecInst {
+    /// All destinations.
+    #[must_use]
+    #[inline]
+    pub const fn results(&self) -> Results {
+        Results { registers: self.dst_rows, predicates: self.dst_preds }
+    }
+
+    /// Lanes whose results are written if the instruction takes effect in those of `exec`.
+    #[must_use]
+    #[inline]
+    pub const fn written_lanes(&self, exec: u32) -> u32 {
+        if exec == 0 { 0 } else { exec | self.spread }
+    }
+
+    /// Whether the guard is PT, so that all active lanes take part.
+    #[must_use]
+    #[inline]
+    pub const fn is_unguarded(&self) -> bool {
+        self.guard.index == 7 && !self.guard.not
+    }
+
     /// Bytes accessed per lane, 0 for all but memory instructions.
     #[must_use]
     #[inline]
@@ -307,7 +331,7 @@ impl Code {
 const SPECIAL_ROWS: usize = 8;
 
 fn resolve(inst: &Inst, zero: u16, pool: &mut Pool) -> ExecInst {
-    let info = inst.info();
+    let (info, results) = (inst.info(), inst.results());
     let uniform = |reg: UniformReg| {
         if reg.is_zero() { zero } else { zero + SPECIAL_ROWS as u16 + u16::from(reg.0) }
     };
@@ -337,7 +361,8 @@ fn resolve(inst: &Inst, zero: u16, pool: &mut Pool) -> ExecInst {
             (Reg::RZ, reg) => uniform(reg),
             (reg, _) => u16::from(reg.0),
         },
-        dst_rows: if inst.dst == Reg::RZ && inst.udst.is_zero() { 0 } else { info.dst_regs },
+        dst_rows: results.registers,
+        dst_preds: results.predicates,
         spread: if inst.writes_uniform() { u32::MAX } else { 0 },
         memory: info.memory,
         pdst: inst.pdst.map(|p| p.0),

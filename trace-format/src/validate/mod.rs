@@ -1,18 +1,25 @@
 //! The independent check of a whole trace: structure of the file (`structure`), then every warp is
 //! regenerated and its path compared with the values (`replay`). It reports all problems with their places.
+//! [`read_back`] checks a sample of a trace that has just been written (`sample`), and [`unreadable`] some launches.
 
 mod replay;
 mod report;
+mod sample;
 mod structure;
 
 pub use report::{MAX_PROBLEMS, Problem, Progress, Report};
+pub use sample::read_back;
 
 use crate::container::TraceError;
 use crate::reader::Trace;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+
+/// Bytes of decompressed frames that a check, which reads blocks in order, keeps.
+const KEPT_BYTES: usize = 32 << 20;
 
 /// Checks a trace on a number of threads.
 ///
@@ -20,6 +27,7 @@ use std::sync::atomic::Ordering;
 /// The trace cannot be opened, or no thread can be started.
 pub fn validate(path: &Path, threads: usize, progress: &Progress) -> Result<Report, TraceError> {
     let trace = Trace::open(path)?;
+    trace.keep_unpacked(KEPT_BYTES);
     let mut report = Report::default();
     structure::check(&trace, &mut report)?;
     if let Some(why) = trace.incomplete() {
@@ -31,6 +39,44 @@ pub fn validate(path: &Path, threads: usize, progress: &Progress) -> Result<Repo
     let threads = threads.map_err(|why| TraceError::io(path, "check", std::io::Error::other(why)))?;
     replay_all(&trace, &threads, progress, &mut report);
     Ok(report)
+}
+
+/// Regenerates the blocks of some launches on a number of threads; returns those that cannot be read, in ascending order,
+/// each with its first problem.
+///
+/// # Errors
+/// No thread can be started.
+pub fn unreadable(
+    trace: &Trace,
+    launches: &[usize],
+    threads: usize,
+) -> Result<Vec<(usize, String)>, TraceError> {
+    let chosen: BTreeSet<usize> = launches.iter().copied().collect();
+    let frames = trace.frames().iter().enumerate();
+    let frames: Vec<usize> = frames
+        .filter(|(_, frame)| chosen.contains(&(frame.head.launch as usize)))
+        .map(|(number, _)| number)
+        .collect();
+    let threads = ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
+    let threads = threads.map_err(|why| TraceError::io(trace.path(), "check", std::io::Error::other(why)))?;
+    let check = |frame: usize| {
+        let problems = replay::check_frame(trace, frame, &Progress::default()).problems;
+        let launch = trace.frames()[frame].head.launch as usize;
+        problems.into_iter().next().map(|problem| (launch, problem.what))
+    };
+    let found: Vec<_> = threads
+        .install(|| frames.into_par_iter().with_max_len(1).map(check).collect::<Vec<_>>())
+        .into_iter()
+        .flatten()
+        .collect();
+    // Frames are in the order of launches and blocks.
+    let mut first: Vec<(usize, String)> = Vec::new();
+    for (launch, what) in found {
+        if first.last().is_none_or(|(known, _)| *known != launch) {
+            first.push((launch, what));
+        }
+    }
+    Ok(first)
 }
 
 /// Regenerates the blocks of all frames; the report does not depend on the number of threads.

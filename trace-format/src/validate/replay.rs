@@ -42,7 +42,7 @@ pub(super) fn check_frame(trace: &Trace, number: usize, progress: &Progress) -> 
     report
 }
 
-fn check_warp(
+pub(super) fn check_warp(
     trace: &Trace,
     cursor: &mut Option<WarpCursor>,
     (launch, block, warp): (u32, u64, u32),

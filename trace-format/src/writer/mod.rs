@@ -20,7 +20,7 @@
 //! let mut recorder = run.recorder(); // one per thread
 //! for block in 0..blocks {
 //!     recorder.begin(block);
-//!     // execute the block: recorder.enter(..), recorder.externals(..), recorder.retire(..)
+//!     // execute the block: recorder.enter(..), recorder.externals(..) or recorder.access(..), recorder.retire(..)
 //!     run.submit(&mut recorder)?;
 //! }
 //! run.finish()?;

@@ -5,9 +5,9 @@
 //! that no memory is allocated once buffers have grown to the size of a block.
 
 use crate::container::part::BlockPart;
-use crate::encode::checksum::Checksum;
+use crate::encode::checksum::Checksums;
 use crate::encode::encoder::ValueEncoder;
-use crate::encode::layout::StreamLayout;
+use crate::encode::layout::{External, StreamLayout};
 use crate::encode::path::PathState;
 use crate::isa::{BlockId, Kind, Need, Pc};
 use crate::semantics::{ExecInst, Geometry, Row, WARP_SIZE, Warp};
@@ -24,7 +24,7 @@ pub struct BlockRecorder {
     pub(crate) part: BlockPart,
     encoder: ValueEncoder,
     paths: Vec<PathState>,
-    sums: Vec<Checksum>,
+    sums: Vec<Checksums>,
     /// Approximate number of words appended to the part.
     appended: usize,
 }
@@ -44,8 +44,8 @@ impl BlockRecorder {
         self.part.part = 0;
         self.paths.clear();
         self.paths.extend((0..warps).map(|w| PathState::start(self.geometry.launched_mask(w))));
-        self.sums.resize_with(warps as usize, Checksum::default);
-        self.sums.iter_mut().for_each(Checksum::reset);
+        self.sums.resize_with(warps as usize, Checksums::default);
+        self.sums.iter_mut().for_each(Checksums::reset);
         self.begin_part();
     }
 
@@ -83,46 +83,68 @@ impl BlockRecorder {
     pub fn external(&mut self, warp: u32, pc: Pc, i: usize, row: &Row, exec: u32) {
         if exec != 0 {
             let external = self.layout.externals[pc.index()];
-            if i < usize::from(external.registers) {
+            if i < usize::from(external.results.registers) {
                 self.row(warp, external.slot as usize + i, row, exec);
             }
         }
     }
 
-    /// Records the first destination predicate of a barrier reduction, after its destination registers;
-    /// nothing when the instruction has no destination predicate.
-    #[inline]
-    pub fn external_pred(&mut self, warp: u32, pc: Pc, pred: u32, exec: u32) {
-        let external = self.layout.externals[pc.index()];
-        if exec != 0 && external.predicates > 0 {
-            let slot = external.slot as usize + usize::from(external.registers);
-            self.row(warp, slot, &Row::splat(pred), exec);
-        }
-    }
-
-    /// Records all external results of an instruction once `warp_state` holds them: the destination registers
-    /// and the first destination predicate of loads, atomics, external special registers and barriers, and
-    /// the addresses of texture and surface accesses; nothing for other instructions.
+    /// Records all external results of an instruction that accesses no memory once `warp_state` holds them: its
+    /// destination registers and predicates; nothing for pure instructions.
     #[inline]
     pub fn externals(&mut self, warp: u32, pc: Pc, inst: &ExecInst, warp_state: &Warp, exec: u32) {
         let external = self.layout.externals[pc.index()];
         // Predicates that a pure instruction has computed are recorded when it retires.
-        if exec == 0 || external.rows() == 0 || inst.kind == Kind::Pure {
+        if exec != 0 && external.rows() != 0 && inst.kind != Kind::Pure {
+            self.results(warp, external, inst, warp_state, exec);
+        }
+    }
+
+    /// Records a memory access once `warp_state` holds its results: what it loaded, its addresses if they do not follow
+    /// from registers, and the checksum of its addresses, `at`, which are those before the instruction wrote its
+    /// registers. Must be called for every memory instruction with lanes in which it took effect.
+    #[inline]
+    pub fn access(
+        &mut self,
+        warp: u32,
+        pc: Pc,
+        inst: &ExecInst,
+        warp_state: &Warp,
+        exec: u32,
+        at: &[u64; WARP_SIZE],
+    ) {
+        if exec == 0 {
             return;
         }
-        for i in 0..external.registers {
-            let slot = external.slot as usize + usize::from(i);
-            self.row(warp, slot, warp_state.row(inst.dst + u16::from(i)), exec);
+        let external = self.layout.externals[pc.index()];
+        if external.rows() != 0 {
+            self.results(warp, external, inst, warp_state, exec);
         }
-        if external.predicates > 0 {
-            let slot = external.slot as usize + usize::from(external.registers);
-            self.row(warp, slot, &Row::splat(warp_state.pred(inst.pdst[0])), exec);
-        }
+        let lanes = inst.written_lanes(exec);
         if external.address {
-            let slot = external.slot as usize + usize::from(external.rows()) - 2;
-            let at = warp_state.address_row();
-            self.row(warp, slot, warp_state.row(at), exec);
-            self.row(warp, slot + 1, warp_state.row(at + 1), exec);
+            self.addresses(warp, external, at, lanes);
+        }
+        self.sums[warp as usize].access(pc, lanes, at);
+    }
+
+    /// Records the destinations that an instruction's layout names.
+    #[inline]
+    fn results(&mut self, warp: u32, external: External, inst: &ExecInst, warp_state: &Warp, exec: u32) {
+        let lanes = inst.written_lanes(exec);
+        for i in 0..external.results.registers {
+            let slot = external.slot as usize + usize::from(i);
+            self.row(warp, slot, warp_state.row(inst.dst + u16::from(i)), lanes);
+        }
+        for (slot, predicate) in external.predicates() {
+            self.row(warp, slot, &Row::splat(warp_state.pred(predicate) & lanes), lanes);
+        }
+    }
+
+    fn addresses(&mut self, warp: u32, external: External, at: &[u64; WARP_SIZE], exec: u32) {
+        let slot = external.slot as usize + usize::from(external.result_rows());
+        for (slot, shift) in [(slot, 0), (slot + 1, 32)] {
+            let row = Row::from_fn(|l| if exec >> l & 1 != 0 { (at[l] >> shift) as u32 } else { 0 });
+            self.row(warp, slot, &row, exec);
         }
     }
 
@@ -132,29 +154,21 @@ impl BlockRecorder {
         self.appended += 9;
     }
 
-    /// Folds the results of an instruction into the warp's checksum, after they have been written. Must be
+    /// Folds the results of an instruction into the warp's checksums, after they have been written. Must be
     /// called for every executed instruction of any kind, with the lanes in which it took effect.
     #[inline]
     pub fn retire(&mut self, warp: u32, pc: Pc, inst: &ExecInst, warp_state: &Warp, exec: u32) {
+        let sums = &mut self.sums[warp as usize];
+        sums.timing(pc, inst, warp_state, exec);
         match self.layout.slice.as_ref().map(|slice| slice.need(pc)) {
-            None => self.sums[warp as usize].retire(pc, inst, warp_state, exec),
+            None => sums.results(pc, inst, warp_state, exec),
             Some(Need::Nothing) => {}
             Some(need) => {
+                sums.results_in_lanes(pc, inst, warp_state, exec);
                 if need == Need::Recorded && exec != 0 {
-                    self.predicates(warp, pc, inst, warp_state, exec);
+                    let external = self.layout.externals[pc.index()];
+                    self.results(warp, external, inst, warp_state, exec);
                 }
-                self.sums[warp as usize].retire_lanes(pc, inst, warp_state, exec);
-            }
-        }
-    }
-
-    /// Records the predicates that an instruction has computed from values that are not recorded.
-    fn predicates(&mut self, warp: u32, pc: Pc, inst: &ExecInst, warp_state: &Warp, exec: u32) {
-        let external = self.layout.externals[pc.index()];
-        for i in 0..usize::from(external.predicates) {
-            if inst.pdst[i] != 7 {
-                let lanes = Row::splat(warp_state.pred(inst.pdst[i]) & exec);
-                self.row(warp, external.slot as usize + i, &lanes, exec);
             }
         }
     }
@@ -166,15 +180,10 @@ impl BlockRecorder {
         // The reader folds addresses in while it steps, and the step afterwards.
         let external = self.layout.externals[pc.index()];
         if external.address && exec != 0 {
-            let of = |shift: u32| {
-                Row::from_fn(|l| if exec >> l & 1 != 0 { (addresses[l] >> shift) as u32 } else { 0 })
-            };
-            let (low, high) = (of(0), of(32));
-            self.row(warp, external.slot as usize, &low, exec);
-            self.row(warp, external.slot as usize + 1, &high, exec);
-            self.sums[warp as usize].addresses(&low, &high);
+            self.addresses(warp, external, addresses, exec);
+            self.sums[warp as usize].access(pc, exec, addresses);
         }
-        self.sums[warp as usize].visit(pc, exec);
+        self.sums[warp as usize].imported(pc, exec);
     }
 
     /// Whether the block has grown so large that [`super::LaunchWriter::submit_part`] should be called; may
@@ -190,7 +199,7 @@ impl BlockRecorder {
         self.part.last = last;
         if last {
             for (part, sum) in self.part.warps.iter_mut().zip(&self.sums) {
-                part.checksum = sum.value();
+                part.checksums = sum.values();
             }
         }
         (empty.launch, empty.block, empty.part) = (self.part.launch, self.part.block, self.part.part + 1);

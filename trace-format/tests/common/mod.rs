@@ -16,7 +16,12 @@ pub(crate) use test_kit::Random;
 #[derive(Default)]
 pub(crate) struct Builder {
     pub insts: Vec<Inst>,
+    /// Whether the kernel has uniform registers and predicates, as machine code of NVIDIA does.
+    pub uniform: bool,
 }
+
+/// Uniform registers of a kernel that has some.
+const UNIFORM_REGISTERS: u8 = 8;
 
 impl Builder {
     pub(crate) fn emit(&mut self, inst: Inst) -> usize {
@@ -53,6 +58,7 @@ impl Builder {
                 lines: vec![(1, ".entry".into())],
             }],
             regs_per_thread: regs.unwrap_or(0),
+            uniform_registers: if self.uniform { UNIFORM_REGISTERS } else { 0 },
             ..MachineKernel::default()
         };
         kernel.check().unwrap();
@@ -213,9 +219,8 @@ fn step(
 ) {
     let inst = *code.inst(pc);
     let exec = code.exec_mask(pc, &mini.warp, active);
-    let mut address = None;
+    let (mut address, mut all) = (None, [0; 32]);
     if inst.kind.is_memory() {
-        let mut all = [0; 32];
         addresses(&inst, &mini.warp, &mut all);
         if exec != 0 {
             address = Some(all[exec.trailing_zeros() as usize]);
@@ -227,7 +232,7 @@ fn step(
                     Kind::Atomic(_) => Row::from_fn(|l| *atomics + l as u32),
                     _ => Row::from_fn(|l| memory(space + all[l] + 4 * u64::from(i))),
                 };
-                mini.warp.write_row(inst.dst + i, &row, exec);
+                mini.warp.write_row(inst.dst + i, &row, inst.written_lanes(exec));
             }
             *atomics += 3;
         }
@@ -241,7 +246,10 @@ fn step(
         }
         _ => {}
     }
-    recorder.externals(w, pc, &inst, &mini.warp, exec);
+    match inst.kind.is_memory() {
+        true => recorder.access(w, pc, &inst, &mini.warp, exec, &all),
+        false => recorder.externals(w, pc, &inst, &mini.warp, exec),
+    }
     recorder.retire(w, pc, &inst, &mini.warp, exec);
     for l in (0..32).filter(|l| active >> l & 1 != 0) {
         let lane = &mut mini.lanes[l];
@@ -317,8 +325,12 @@ pub(crate) fn record(
 
 /// A random kernel of nested branches and loops around loads and arithmetic.
 pub(crate) fn random_kernel(seed: u64) -> MachineKernel {
+    random_kernel_of(seed, false)
+}
+
+fn random_kernel_of(seed: u64, uniform: bool) -> MachineKernel {
     let mut rng = Random::new(seed);
-    let mut b = Builder::default();
+    let mut b = Builder { uniform, ..Builder::default() };
     b.emit(s2r(0, SpecialReg::TidX));
     b.emit(s2r(1, SpecialReg::CtaidX));
     b.emit(imad(2, r(1), Src::constant(0, 0), r(0)));
@@ -354,6 +366,49 @@ fn statements(b: &mut Builder, rng: &mut Random, depth: u32) {
     }
 }
 
+/// A random kernel as of [`random_kernel`] that also uses uniform registers and predicates, and predicates as bits of a
+/// word.
+pub(crate) fn random_uniform_kernel(seed: u64) -> MachineKernel {
+    random_kernel_of(seed, true)
+}
+
+/// What only machine code of NVIDIA has.
+fn uniform_statement(b: &mut Builder, rng: &mut Random) {
+    let (d, x) = (scratch(rng), scratch(rng));
+    let uniform = |rng: &mut Random| UniformReg(rng.below(u64::from(UNIFORM_REGISTERS)) as u8);
+    let guard = match rng.below(4) {
+        0 => PredSrc::of(Pred(rng.below(5) as u8)),
+        1 => PredSrc::not(Pred::uniform(rng.below(3) as u8)),
+        _ => PredSrc::TRUE,
+    };
+    let inst = match rng.below(8) {
+        0 | 1 => {
+            let width = if rng.below(2) == 0 { MemWidth::B32 } else { MemWidth::B64 };
+            let udst = UniformReg(2 * rng.below(4) as u8);
+            let load = Inst::new(Op::Ldc { width, bank: Bank(3) }).srcs([Src::RZ]);
+            Inst { udst, offset: 8 * rng.below(40) as i32, ..load }
+        }
+        2 => Inst { udst: uniform(rng), ..Inst::new(Op::R2ur {}).srcs([r(x)]) },
+        3 => imad(d, r(x), Src::uniform(uniform(rng)), r(0)),
+        4 => {
+            let sum = Inst::new(Op::Iadd3 { x: Extended(false) });
+            let [a, c] = [uniform(rng), uniform(rng)].map(Src::uniform);
+            Inst { udst: uniform(rng), ..sum.srcs([a, c, Src::RZ]) }
+        }
+        5 => {
+            let mut compare = isetp(0, ICmp::Lt, Src::uniform(uniform(rng)), Src::uniform(uniform(rng)));
+            compare.pdst[0] = Pred::uniform(rng.below(3) as u8);
+            compare
+        }
+        6 => Inst { base: uniform(rng), ..lds(d, r(x), 0) },
+        _ => {
+            let mask = if rng.below(2) == 0 { Src::imm(rng.below(32) as u32) } else { r(scratch(rng)) };
+            Inst::new(Op::R2p {}).srcs([r(x), mask])
+        }
+    };
+    b.emit(inst.guarded(guard));
+}
+
 fn scratch(rng: &mut Random) -> u8 {
     6 + rng.below(8) as u8
 }
@@ -361,6 +416,10 @@ fn scratch(rng: &mut Random) -> u8 {
 fn statement(b: &mut Builder, rng: &mut Random, depth: u32) {
     let (d, x, y) = (scratch(rng), scratch(rng), scratch(rng));
     let region = (rng.below(8) << 16) as i32;
+    if b.uniform && rng.below(3) == 0 {
+        uniform_statement(b, rng);
+        return;
+    }
     match rng.below(if depth < 2 { 15 } else { 11 }) {
         0 => b.emit(imad(d, r(x), r(y), r(0))),
         1 => b.emit(ffma(d, r(x), r(y), r(d))),

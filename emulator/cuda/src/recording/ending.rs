@@ -15,6 +15,7 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use trace_format::validate::read_back;
 use trace_format::writer::Finisher;
 use warplab_host::destination::Identity;
 
@@ -147,9 +148,17 @@ pub(crate) fn complete(why: &str) -> bool {
         (Some(error), Some((_, part))) => (error, part),
         (None, Some((finisher, part))) => match finisher.finish(why) {
             Ok((written, path)) => {
+                let is_file = path.metadata().is_ok_and(|file| file.is_file());
+                let read = if is_file { read_back(&path).map(|_| ()) } else { Ok(()) };
                 summary::traced(path, written, launches);
                 WRITTEN.store(true, Ordering::Relaxed);
-                return true;
+                return match read {
+                    Ok(()) => true,
+                    Err(error) => {
+                        tell(&error);
+                        false
+                    }
+                };
             }
             Err(error) => (error.to_string(), part),
         },

@@ -23,6 +23,7 @@
 mod ast;
 mod decode;
 mod diagnostic;
+mod forms;
 mod ids;
 mod inst;
 mod lexer;

@@ -116,6 +116,10 @@ impl<'a> Resolver<'a> {
         owner: Option<FuncId>,
     ) -> Option<Variable> {
         let DeclaredType { ty, opaque } = declared_type(decl);
+        if ty == ScalarType::Pred {
+            self.error(declarator.name.span, "a predicate is kept in a register, not in memory");
+            return None;
+        }
         let element_bytes = u64::from(ty.bytes()) * u64::from(decl.vec);
         let name = declarator.name;
         let dims = self.dimensions(declarator, decl.vec)?;

@@ -77,6 +77,34 @@ impl Change {
         Change::Mark,
         Change::LinesSwapped,
     ];
+
+    /// The change in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Change::Modifier => "another modifier",
+            Change::Type => "another type",
+            Change::Opcode => "another opcode",
+            Change::Space => "another state space",
+            Change::Letter => "a letter lost, doubled or changed",
+            Change::WordLost => "a modifier left out",
+            Change::WordAdded => "a modifier added",
+            Change::WordsSwapped => "two modifiers swapped",
+            Change::Operand => "another operand",
+            Change::Class => "another register",
+            Change::Literal => "a literal",
+            Change::OperandLost => "an operand left out",
+            Change::OperandAdded => "an operand added",
+            Change::Undeclared => "an undeclared name",
+            Change::Declaration => "a declaration left out or repeated",
+            Change::Label => "a label repeated",
+            Change::Directive => "another word of a directive",
+            Change::Version => "another version",
+            Change::Target => "another target",
+            Change::Mark => "a punctuation mark",
+            Change::LinesSwapped => "two lines swapped",
+        }
+    }
 }
 
 const TYPES: [&str; 22] = [

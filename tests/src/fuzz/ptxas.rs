@@ -1,6 +1,7 @@
 //! Compares what ptxas and the front end accept, over mutants of valid modules.
 
 use super::invalid::{Change, Mutant, mutant};
+use crate::oracle::native::Assembler;
 use emulator::ptx;
 use std::collections::BTreeMap;
 use std::io;
@@ -27,6 +28,42 @@ pub struct Tally {
     pub wrong: u64,
 }
 
+impl Tally {
+    /// The sum of two.
+    fn and(self, other: Tally) -> Tally {
+        Tally {
+            mutants: self.mutants + other.mutants,
+            refused: self.refused + other.refused,
+            missed: self.missed + other.missed,
+            wrong: self.wrong + other.wrong,
+        }
+    }
+
+    /// The share of mutants on which the two agree, from 0 to 1.
+    #[must_use]
+    pub fn agreement(&self) -> f64 {
+        1.0 - (self.missed + self.wrong) as f64 / self.mutants.max(1) as f64
+    }
+}
+
+/// The sum over all kinds of change.
+#[must_use]
+pub fn total(tallies: &BTreeMap<Change, Tally>) -> Tally {
+    tallies.values().fold(Tally::default(), |sum, tally| sum.and(*tally))
+}
+
+/// A table of the kinds in Markdown.
+#[must_use]
+pub fn table(tallies: &BTreeMap<Change, Tally>) -> String {
+    let head = "| change | mutants | ptxas refuses | only ptxas refuses | only Warplab refuses |\n|---|---|---|---|---|\n";
+    let row = |name: &str, tally: &Tally| {
+        let Tally { mutants, refused, missed, wrong } = tally;
+        format!("| {name} | {mutants} | {refused} | {missed} | {wrong} |\n")
+    };
+    let rows: String = tallies.iter().map(|(change, tally)| row(change.words(), tally)).collect();
+    head.to_owned() + &rows + &row("all", &total(tallies))
+}
+
 /// Mutants on which the two differ, with ptxas's words or ours.
 #[derive(Clone, Debug)]
 pub struct Difference {
@@ -41,6 +78,15 @@ pub struct Difference {
 }
 
 impl Judge {
+    /// Uses the ptxas of `CUDA_HOME` or of the toolkit that `tools/scripts/cuda-toolkit.sh` installs; none if there is
+    /// neither.
+    ///
+    /// # Errors
+    /// When there is no folder for temporary files.
+    pub fn installed() -> io::Result<Option<Judge>> {
+        Assembler::installed("sm_75").map(|assembler| Judge::new(&assembler.ptxas)).transpose()
+    }
+
     /// Uses a ptxas.
     ///
     /// # Errors
@@ -88,6 +134,20 @@ pub fn our_error(text: &str) -> Option<String> {
     let errors = ptx::parse(text, "m.ptx").err()?;
     let first = errors.iter().next().map(|error| error.plain(errors.source()));
     Some(first.unwrap_or_default())
+}
+
+/// The texts of a list that ptxas accepts.
+///
+/// # Errors
+/// When ptxas cannot be run.
+pub fn valid(judge: &Judge, texts: &[String]) -> io::Result<Vec<String>> {
+    let mut valid = Vec::new();
+    for text in texts {
+        if judge.error(text)?.is_none() {
+            valid.push(text.clone());
+        }
+    }
+    Ok(valid)
 }
 
 /// Compares the mutants of seeds; `texts` are modules that ptxas accepts.

@@ -265,6 +265,10 @@ impl<'a> Resolver<'a> {
                     self.error(name.span, "a parameter is in `.param` or `.reg` space");
                     continue;
                 }
+                if is_kernel && matches!(declarator.dims.first(), Some(None)) {
+                    self.error(name.span, "a parameter of a kernel is an array of a known size");
+                    continue;
+                }
                 if let Some((name, mut variable)) =
                     self.declared_variable(decl, declarator, space, Some(owner))
                 {

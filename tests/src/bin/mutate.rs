@@ -216,7 +216,13 @@ fn against_ptxas(options: &Options) -> std::io::Result<ExitCode> {
         let (base, mutant) = (&texts[difference.mutant.of], &difference.mutant.text);
         let line = base.lines().zip(mutant.lines()).find(|(before, after)| before != after);
         let (before, after) = line.unwrap_or_default();
-        println!("seed {}: {who}: `{}` → `{}`: {}", difference.seed, before.trim(), after.trim(), difference.error);
+        println!(
+            "seed {}: {who}: `{}` → `{}`: {}",
+            difference.seed,
+            before.trim(),
+            after.trim(),
+            difference.error
+        );
     }
     let agreement = ptxas::total(&tallies).agreement();
     println!("agreement {:.2} %", 100.0 * agreement);

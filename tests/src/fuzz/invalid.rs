@@ -119,8 +119,22 @@ const TARGETS: [&str; 14] = [
     "sm_7", "sm_85", "gfx90",
 ];
 const LITERALS: [&str; 16] = [
-    "0", "1", "-1", "3", "31", "32", "64", "255", "256", "65536", "4294967296", "0f3F800000",
-    "0d3FF0000000000000", "1.5", "0xFFFFFFFF", "99999999999999999999",
+    "0",
+    "1",
+    "-1",
+    "3",
+    "31",
+    "32",
+    "64",
+    "255",
+    "256",
+    "65536",
+    "4294967296",
+    "0f3F800000",
+    "0d3FF0000000000000",
+    "1.5",
+    "0xFFFFFFFF",
+    "99999999999999999999",
 ];
 const MARKS: [&str; 14] = [",", ";", "[", "]", "{", "}", "(", ")", "+", "|", "@", "!", ":", "<"];
 
@@ -212,10 +226,14 @@ impl<'t> Tokens<'t> {
         while at < solid.len() {
             let token = list[solid[at]];
             let before = at.checked_sub(1).map_or("", |before| list[solid[before]]);
-            let starts = matches!(before, ";" | "{" | "}" | ":") || before.starts_with('%') && guarded(&list, &solid, at);
+            let starts = matches!(before, ";" | "{" | "}" | ":")
+                || before.starts_with('%') && guarded(&list, &solid, at);
             let next = solid.get(at + 1).map_or("", |&next| list[next]);
             let opens = token.starts_with(|c: char| c.is_ascii_lowercase()) && next != ":" && next != "=";
-            if starts && opens && let Some((instruction, end)) = instruction(&list, &solid, at) {
+            if starts
+                && opens
+                && let Some((instruction, end)) = instruction(&list, &solid, at)
+            {
                 instructions.push(instruction);
                 at = end;
             } else {
@@ -238,10 +256,12 @@ impl<'t> Tokens<'t> {
                 let words = |tokens: &Tokens<'_>| tokens.directive_words();
                 let (own, other) = (words(self), words(donor));
                 let at = own[dice.below(own.len().max(1)).min(own.len().checked_sub(1)?)];
-                list[at] = donor.list[other[dice.below(other.len().max(1)).min(other.len().checked_sub(1)?)]].to_owned();
+                list[at] = donor.list[other[dice.below(other.len().max(1)).min(other.len().checked_sub(1)?)]]
+                    .to_owned();
             }
             Change::Mark => {
-                let marks: Vec<usize> = (0..list.len()).filter(|&at| MARKS.contains(&self.list[at])).collect();
+                let marks: Vec<usize> =
+                    (0..list.len()).filter(|&at| MARKS.contains(&self.list[at])).collect();
                 let at = marks[dice.below(marks.len().max(1)).min(marks.len().checked_sub(1)?)];
                 list[at] = match dice.below(3) {
                     0 => String::new(),
@@ -312,7 +332,9 @@ impl<'t> Tokens<'t> {
             }
             Change::OperandLost => {
                 let &(first, last) = chosen(&instruction.operands, dice)?;
-                let comma = (last + 1..list.len()).find(|&at| !is_blank(self.list[at])).filter(|&at| self.list[at] == ",");
+                let comma = (last + 1..list.len())
+                    .find(|&at| !is_blank(self.list[at]))
+                    .filter(|&at| self.list[at] == ",");
                 replace(list, first, comma.unwrap_or(last), String::new());
             }
             Change::OperandAdded => {
@@ -338,13 +360,15 @@ impl<'t> Tokens<'t> {
     fn word(&self, opcode: &str, dice: &mut Dice) -> Option<String> {
         let same = || self.instructions.iter().filter(|i| self.list[i.opcode] == opcode);
         let like: Vec<&Instruction> = same().collect();
-        let instruction = if !like.is_empty() && dice.chance(60) { *chosen(&like, dice)? } else { self.pick(dice)? };
+        let instruction =
+            if !like.is_empty() && dice.chance(60) { *chosen(&like, dice)? } else { self.pick(dice)? };
         Some(self.list[*chosen(&instruction.words, dice)?].to_owned())
     }
 
     /// A register of the text.
     fn register(&self, dice: &mut Dice) -> Option<String> {
-        let named: Vec<&str> = self.list.iter().copied().filter(|token| token.starts_with('%') && token.len() > 1).collect();
+        let named: Vec<&str> =
+            self.list.iter().copied().filter(|token| token.starts_with('%') && token.len() > 1).collect();
         chosen(&named, dice).map(|name| (*name).to_owned())
     }
 
@@ -352,7 +376,8 @@ impl<'t> Tokens<'t> {
     fn directive_words(&self) -> Vec<usize> {
         let inside: std::collections::HashSet<usize> =
             self.instructions.iter().flat_map(|i| i.words.iter().copied()).collect();
-        let dotted = |at: &usize| self.list[*at].starts_with('.') && self.list[*at].len() > 1 && !inside.contains(at);
+        let dotted =
+            |at: &usize| self.list[*at].starts_with('.') && self.list[*at].len() > 1 && !inside.contains(at);
         (0..self.list.len()).filter(dotted).collect()
     }
 }

@@ -104,12 +104,17 @@ impl Judge {
         let path = self.folder.path().join("m.ptx");
         std::fs::write(&path, text)?;
         let mut command = Command::new(&self.ptxas);
-        command.arg(format!("-arch={}", architecture(text))).arg(&path).arg("-o").arg(self.folder.path().join("m"));
+        command
+            .arg(format!("-arch={}", architecture(text)))
+            .arg(&path)
+            .arg("-o")
+            .arg(self.folder.path().join("m"));
         let output = command.output()?;
         if output.status.success() {
             return Ok(None);
         }
-        let words = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        let words =
+            String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
         let first = words.lines().find(|line| line.contains("error") || line.contains("fatal"));
         let first = first.or(words.lines().next()).unwrap_or("no word");
         Ok(Some(first.split_once("m.ptx, ").map_or(first, |(_, rest)| rest).to_owned()))
@@ -172,7 +177,11 @@ pub fn compare(
             (None, Some(error)) => (error, true),
             _ => continue,
         };
-        if is_ours { tally.wrong += 1 } else { tally.missed += 1 }
+        if is_ours {
+            tally.wrong += 1
+        } else {
+            tally.missed += 1
+        }
         differences.push(Difference { seed, mutant, error, ours: is_ours });
     }
     Ok((tallies, differences))

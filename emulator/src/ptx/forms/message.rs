@@ -5,7 +5,7 @@ use super::super::diagnostic::Diagnostic;
 use super::super::resolve::Arg;
 use super::name::{Candidate, Misfit};
 use super::operand::{self, Reason};
-use super::table::{self, Form};
+use super::table::{self, Form, Kind};
 use warplab_host::names;
 
 /// Words that a message lists at most.
@@ -98,16 +98,19 @@ pub(super) fn operand(
     misfit: Option<operand::Misfit>,
     candidates: &[Candidate],
 ) -> Box<Diagnostic> {
-    let most = candidates.iter().map(|candidate| candidate.operands.len()).max().unwrap_or(0);
-    let (span, message) = match misfit {
+    let counts = candidates.iter().map(|candidate| {
+        candidate.operands.iter().filter(|want| want.kind != Kind::Policy || candidate.hinted).count()
+    });
+    let takes = format!("it takes {} operands", counts.max().unwrap_or(0));
+    let (span, message, help) = match misfit {
         Some(operand::Misfit { reason: Reason::Wrong(span, wanted), .. }) => {
-            (span, format!("expected {wanted}"))
+            (span, format!("expected {wanted}"), "see the PTX ISA for the operands it takes".to_owned())
         }
         Some(operand::Misfit { reason: Reason::Excess, at }) => {
-            (args.get(at).map_or(whole.span, |arg| arg.span), "this operand is one too many".to_owned())
+            let span = args.get(at).map_or(whole.span, |arg| arg.span);
+            (span, "this operand is one too many".to_owned(), takes)
         }
-        _ => (whole.span, "lacks an operand".to_owned()),
+        _ => (whole.span, "lacks an operand".to_owned(), takes),
     };
-    let diagnostic = Diagnostic::error(span, format!("`{}`: {message}", whole.text));
-    Box::new(diagnostic.with_help(format!("it takes {most} operands")))
+    Box::new(Diagnostic::error(span, format!("`{}`: {message}", whole.text)).with_help(help))
 }

@@ -175,7 +175,14 @@ impl Compare<'_> {
             ArgKind::Special(special) => wider && special.bits() >= ty.bits() && !ty.is_float(),
             _ => false,
         };
-        if fits { Ok(()) } else { Err(Self::wrong(arg, format!("a value of type `.{ty}`"))) }
+        let literal = matches!(arg.kind, ArgKind::Const(Const::Int { .. })) && matches!(ty, T::F32 | T::F64);
+        match (fits, literal) {
+            (true, _) => Ok(()),
+            (_, true) => {
+                Err(Self::wrong(arg, format!("a value of type `.{ty}`, such as `1.0` or `0f3F800000`")))
+            }
+            _ => Err(Self::wrong(arg, format!("a value of type `.{ty}`"))),
+        }
     }
 
     /// A number of 32 bits: an amount, a count.

@@ -160,6 +160,10 @@ impl<'a> Resolver<'a> {
                 });
                 continue;
             };
+            if space == VarSpace::Local && file.version.is_some_and(|(version, _)| version >= (3, 0)) {
+                let span = decl.names.first().map_or_else(Span::default, |name| name.name.span);
+                self.error(span, "a variable of the module in `.local` space is of PTX before 3.0");
+            }
             for declarator in &decl.names {
                 if let Some((name, variable)) = self.declared_variable(decl, declarator, space, None) {
                     let id = VarId::new(self.vars.len());

@@ -4,9 +4,9 @@
 //! constant propagation (Wegman and Zadeck, TOPLAS 1991). So the headers of nested loops, whose phis read each other,
 //! are settled together, and the work follows the number of arguments.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
-use crate::lower::vir::{Func, PSrc, VPred, VReg, Val};
+use crate::lower::vir::{Func, PSrc, Val};
 
 /// Removes phis that are copies, and applies the replacements to the code. Returns how often phis were examined.
 pub(crate) fn remove(f: &mut Func) -> usize {
@@ -52,25 +52,38 @@ impl Value for PSrc {
     }
 }
 
-/// Phis by number.
+/// Phis by number, with their arguments one after the other.
 struct Phis<V> {
-    args: Vec<Vec<Arg<V>>>,
+    args: Vec<Arg<V>>,
+    /// Where the arguments of each phi end.
+    ends: Vec<usize>,
     own: Vec<V>,
     /// What each is known to be: nothing yet, a copy of a value, or itself.
     known: Vec<Option<V>>,
 }
 
 impl<V: Value> Phis<V> {
-    fn new(args: Vec<Vec<Arg<V>>>, own: Vec<V>) -> Self {
-        let known = vec![None; own.len()];
-        Self { args, own, known }
+    fn new() -> Self {
+        Self { args: Vec::new(), ends: Vec::new(), own: Vec::new(), known: Vec::new() }
+    }
+
+    fn push(&mut self, own: V, args: impl Iterator<Item = Arg<V>>) {
+        self.args.extend(args);
+        self.ends.push(self.args.len());
+        self.own.push(own);
+        self.known.push(None);
+    }
+
+    fn args(&self, phi: usize) -> &[Arg<V>] {
+        let start = phi.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.args[start..self.ends[phi]]
     }
 
     /// What the arguments of a phi say of it.
     fn evaluate(&self, phi: usize) -> Option<V> {
         let own = self.own[phi];
         let (mut same, mut partial) = (None, false);
-        for arg in &self.args[phi] {
+        for arg in self.args(phi) {
             let value = match *arg {
                 Arg::Undefined => {
                     partial = true;
@@ -95,29 +108,50 @@ impl<V: Value> Phis<V> {
         if partial && same.is_some_and(V::needs_definition) { Some(own) } else { same }
     }
 
+    /// For each phi those that read it: where their numbers begin, and all numbers.
+    fn readers(&self) -> (Vec<usize>, Vec<usize>) {
+        let reads = |phi: usize| {
+            self.args(phi).iter().filter_map(|arg| match *arg {
+                Arg::Phi(other, _) => Some(other),
+                _ => None,
+            })
+        };
+        let count = self.own.len();
+        let mut starts = vec![0; count + 1];
+        (0..count).flat_map(reads).for_each(|other| starts[other + 1] += 1);
+        for at in 0..count {
+            starts[at + 1] += starts[at];
+        }
+        let mut next = starts.clone();
+        let mut readers = vec![0; starts[count]];
+        for phi in 0..count {
+            for other in reads(phi) {
+                readers[next[other]] = phi;
+                next[other] += 1;
+            }
+        }
+        (starts, readers)
+    }
+
     /// Finds what each phi is; returns how often one was examined.
     fn settle(&mut self) -> usize {
         let count = self.own.len();
-        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); count];
-        for (phi, args) in self.args.iter().enumerate() {
-            for arg in args {
-                if let Arg::Phi(other, _) = *arg {
-                    readers[other].push(phi);
-                }
-            }
-        }
+        let (starts, readers) = self.readers();
         let mut queue: VecDeque<usize> = (0..count).collect();
         let mut queued = vec![true; count];
         let mut examined = 0;
         while let Some(phi) = queue.pop_front() {
             queued[phi] = false;
+            if self.known[phi] == Some(self.own[phi]) {
+                continue;
+            }
             examined += 1;
             let known = self.evaluate(phi);
-            if self.known[phi] == Some(self.own[phi]) || known == self.known[phi] {
+            if known == self.known[phi] {
                 continue;
             }
             self.known[phi] = known;
-            for &reader in &readers[phi] {
+            for &reader in &readers[starts[phi]..starts[phi + 1]] {
                 if !std::mem::replace(&mut queued[reader], true) {
                     queue.push_back(reader);
                 }
@@ -127,44 +161,66 @@ impl<V: Value> Phis<V> {
     }
 }
 
+/// Marks values that are no phis.
+const NONE: u32 = u32::MAX;
+
+/// The numbers of phis by what they define, of so many values.
+fn numbered(values: usize, dsts: impl Iterator<Item = usize>) -> Vec<u32> {
+    let mut numbers = vec![NONE; values];
+    for (number, dst) in dsts.enumerate() {
+        numbers[dst] = number as u32;
+    }
+    numbers
+}
+
 fn remove_words(f: &mut Func) -> usize {
-    let dsts: Vec<VReg> = f.blocks.iter().flat_map(|block| block.phis.iter().map(|phi| phi.dst)).collect();
-    let numbers: HashMap<VReg, usize> = dsts.iter().enumerate().map(|(at, &dst)| (dst, at)).collect();
+    let numbers = numbered(f.defs.len(), f.blocks.iter().flat_map(|b| &b.phis).map(|phi| phi.dst.index()));
     let argument = |&arg: &Val| match f.resolve(arg) {
         Val::Undef => Arg::Undefined,
-        Val::Reg(reg) => numbers.get(&reg).map_or(Arg::Value(Val::Reg(reg)), |&phi| Arg::Phi(phi, false)),
+        Val::Reg(reg) if numbers[reg.index()] != NONE => Arg::Phi(numbers[reg.index()] as usize, false),
         value => Arg::Value(value),
     };
-    let all = f.blocks.iter().flat_map(|block| &block.phis);
-    let args = all.map(|phi| phi.args.iter().map(argument).collect()).collect();
-    let mut phis = Phis::new(args, dsts.iter().map(|&dst| Val::Reg(dst)).collect());
-    let examined = phis.settle();
-    for (&dst, known) in dsts.iter().zip(&phis.known) {
-        f.replace(dst, known.unwrap_or(Val::ZERO));
+    let mut phis = Phis::new();
+    for phi in f.blocks.iter().flat_map(|block| &block.phis) {
+        phis.push(Val::Reg(phi.dst), phi.args.iter().map(argument));
     }
-    for block in &mut f.blocks {
-        block.phis.retain(|phi| phis.known[numbers[&phi.dst]] == Some(Val::Reg(phi.dst)));
+    let examined = phis.settle();
+    let mut known = phis.own.iter().zip(&phis.known).map(|(&own, known)| (own, known.unwrap_or(Val::ZERO)));
+    for block in 0..f.blocks.len() {
+        let mut list = std::mem::take(&mut f.blocks[block].phis);
+        list.retain(|phi| {
+            let Some((own, value)) = known.next() else { return true };
+            f.replace(phi.dst, value);
+            own == value
+        });
+        f.blocks[block].phis = list;
     }
     examined
 }
 
 fn remove_predicates(f: &mut Func) -> usize {
-    let dsts: Vec<VPred> = f.blocks.iter().flat_map(|block| block.pphis.iter().map(|phi| phi.dst)).collect();
-    let numbers: HashMap<VPred, usize> = dsts.iter().enumerate().map(|(at, &dst)| (dst, at)).collect();
+    let numbers = numbered(f.pdefs.len(), f.blocks.iter().flat_map(|b| &b.pphis).map(|phi| phi.dst.index()));
     let argument = |&arg: &PSrc| {
         let arg = f.presolve(arg);
-        let phi = arg.pred.and_then(|pred| numbers.get(&pred));
-        phi.map_or(Arg::Value(arg), |&phi| Arg::Phi(phi, arg.not))
+        match arg.pred.map(|pred| numbers[pred.index()]) {
+            Some(phi) if phi != NONE => Arg::Phi(phi as usize, arg.not),
+            _ => Arg::Value(arg),
+        }
     };
-    let all = f.blocks.iter().flat_map(|block| &block.pphis);
-    let args = all.map(|phi| phi.args.iter().map(argument).collect()).collect();
-    let mut phis = Phis::new(args, dsts.iter().map(|&dst| PSrc::of(dst)).collect());
-    let examined = phis.settle();
-    for (&dst, known) in dsts.iter().zip(&phis.known) {
-        f.preplace(dst, known.unwrap_or(PSrc::FALSE));
+    let mut phis = Phis::new();
+    for phi in f.blocks.iter().flat_map(|block| &block.pphis) {
+        phis.push(PSrc::of(phi.dst), phi.args.iter().map(argument));
     }
-    for block in &mut f.blocks {
-        block.pphis.retain(|phi| phis.known[numbers[&phi.dst]] == Some(PSrc::of(phi.dst)));
+    let examined = phis.settle();
+    let mut known = phis.own.iter().zip(&phis.known).map(|(&own, known)| (own, known.unwrap_or(PSrc::FALSE)));
+    for block in 0..f.blocks.len() {
+        let mut list = std::mem::take(&mut f.blocks[block].pphis);
+        list.retain(|phi| {
+            let Some((own, value)) = known.next() else { return true };
+            f.preplace(phi.dst, value);
+            own == value
+        });
+        f.blocks[block].pphis = list;
     }
     examined
 }
@@ -172,7 +228,7 @@ fn remove_predicates(f: &mut Func) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lower::vir::{Def, Phi};
+    use crate::lower::vir::{Def, Phi, VReg};
 
     /// Headers of `depth` nested loops with a phi each: of the value before the loop, and of the one at the end of it,
     /// which is that of the innermost header.

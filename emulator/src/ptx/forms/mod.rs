@@ -19,14 +19,14 @@ use super::source::Span;
 use name::Candidate;
 pub(super) use operand::Decides;
 pub(super) use requirement::{Architecture, check_header};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 /// What of the file decides whether an instruction exists in it, and the names that were found to exist.
 pub(super) struct Forms<'a> {
     architecture: Architecture,
     /// Forms that an instruction's name matches, by the name as written.
-    known: HashMap<&'a str, Rc<[Candidate]>>,
+    known: FxHashMap<&'a str, Rc<[Candidate]>>,
 }
 
 /// What operands refer to.
@@ -38,7 +38,7 @@ pub(super) struct Tables<'c> {
 impl<'a> Forms<'a> {
     /// Forms of a file for a PTX version and a target.
     pub(super) fn new(architecture: Architecture) -> Self {
-        Self { architecture, known: HashMap::new() }
+        Self { architecture, known: FxHashMap::default() }
     }
 
     /// Checks that an instruction exists in PTX. `whole` is its opcode with its modifiers, as written.
@@ -52,11 +52,14 @@ impl<'a> Forms<'a> {
         args: &[Arg<'_>],
         tables: &Tables<'_>,
     ) -> Result<Decides, Box<Diagnostic>> {
-        if !self.known.contains_key(whole.text) {
-            let found = self.named(opcode, whole)?;
-            self.known.insert(whole.text, found);
-        }
-        let Some(candidates) = self.known.get(whole.text) else { return Ok(Decides::Nobody) };
+        let candidates = match self.known.get(whole.text) {
+            Some(candidates) => Rc::clone(candidates),
+            None => {
+                let found = self.named(opcode, whole)?;
+                self.known.insert(whole.text, Rc::clone(&found));
+                found
+            }
+        };
         let mut best: Option<operand::Misfit> = None;
         for candidate in candidates.iter() {
             match operand::compare(candidate, args, tables) {
@@ -65,7 +68,7 @@ impl<'a> Forms<'a> {
                 Err(_) => {}
             }
         }
-        Err(message::operand(whole, args, best, candidates))
+        Err(message::operand(whole, args, best, &candidates))
     }
 
     /// The forms that an instruction's name matches.

@@ -3,8 +3,8 @@
 //! This file collects the module's symbols and checks the header; `resolver` holds the state, `vars` turns
 //! declarations into variables, `init` their initialisers into bytes, `body` walks a function's statements, `operand` its
 //! operands, `scope` holds the name tables and `constant` the arithmetic. Every undefined or doubly
-//! defined name is reported; instructions are decoded on the way, and those that the decoder refuses stay
-//! in the code as unsupported.
+//! defined name is reported; instructions are compared with the forms of PTX and decoded on the way, and those that
+//! are not emulated stay in the code as unsupported.
 
 mod body;
 mod constant;

@@ -207,6 +207,10 @@ impl Compare<'_> {
 
     fn value(&self, arg: &Arg<'_>, ty: T) -> Result<(), Reason> {
         match &arg.kind {
+            ArgKind::Special(special) if ty == T::Pred || special.bits() == 1 => {
+                let fits = ty == T::Pred && special.bits() == 1;
+                if fits { Ok(()) } else { Err(Self::wrong(arg, format!("a value of type `.{ty}`"))) }
+            }
             ArgKind::Special(special) if !ty.is_float() && special.bits() >= ty.bits() => Ok(()),
             ArgKind::Var(..) if !ty.is_float() => Ok(()),
             _ => self.source(arg, ty, false),

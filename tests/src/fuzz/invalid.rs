@@ -434,7 +434,9 @@ fn misspelt(word: &str, dice: &mut Dice) -> String {
     let mut letters: Vec<char> = word.chars().collect();
     let at = dice.below(letters.len());
     match dice.below(3) {
-        0 => drop(letters.remove(at)),
+        0 => {
+            letters.remove(at);
+        }
         1 => letters.insert(at, letters[at]),
         _ => letters[at] = dice.pick(&['a', 'e', 's', 't', '3', '6', 'x']),
     }
@@ -453,7 +455,11 @@ fn lines(text: &str, change: Change, dice: &mut Dice) -> Option<String> {
     match change {
         Change::Declaration => {
             let at = *chosen(&places(&declares, &lines), dice)?;
-            if dice.chance(50) { drop(lines.remove(at)) } else { lines.insert(at, lines[at]) }
+            if dice.chance(50) {
+                lines.remove(at);
+            } else {
+                lines.insert(at, lines[at]);
+            }
         }
         Change::Label => {
             let at = *chosen(&places(&is_label, &lines), dice)?;

@@ -184,13 +184,17 @@ fn reading_out_of_bounds() {
 }
 
 #[test]
-fn a_newer_version_and_an_unknown_target_are_tried_with_a_warning() {
-    let newer = COPY.replace(".version 8.0", ".version 97.3").replace("sm_75", "sm_next");
-    let folder = Folder::new().file("app.ptx", &newer).file("app.toml", COPY_TOML);
-    let run = folder.emu(&["run", "app.ptx"]);
-    run.succeeds();
-    for told in ["app.ptx:1:", "PTX 97.3 is newer", "app.ptx:2:", "unknown target `sm_next`"] {
-        assert!(run.err.contains(told), "{told} is missing in:\n{}", run.err);
+fn a_newer_version_and_an_unknown_target_are_refused() {
+    let newer = COPY.replace(".version 8.0", ".version 97.3");
+    let unknown = COPY.replace("sm_75", "sm_next");
+    for (text, told) in [
+        (newer, "app.ptx:1:1: error: there is no PTX 97.3 that is known here"),
+        (unknown, "app.ptx:2:9: error: there is no target `sm_next`"),
+    ] {
+        let folder = Folder::new().file("app.ptx", &text).file("app.toml", COPY_TOML);
+        for arguments in [&["run", "app.ptx"][..], &["inspect", "app.ptx"], &["disasm", "app.ptx"]] {
+            folder.emu(arguments).fails(&[told]);
+        }
     }
     let known = Folder::new().file("app.ptx", COPY).file("app.toml", COPY_TOML).emu(&["run", "app.ptx"]);
     assert_eq!(known.err, "");

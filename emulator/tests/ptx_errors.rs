@@ -25,7 +25,7 @@ fn errors(text: &str) -> Vec<String> {
 
 /// The error about the only instruction of a kernel, as `column message`.
 fn unsupported(instruction: &str) -> String {
-    let text = kernel(&format!("{instruction};\nL: ret;"));
+    let text = kernel(&format!("{instruction};\nL: ret;")).replace("sm_75", "sm_90a");
     let module = ptx::parse(&text, "t.ptx").unwrap_or_else(|errors| panic!("{instruction}: {errors}"));
     let (_, diagnostic) =
         module.unsupported().next().unwrap_or_else(|| panic!("`{instruction}` was decoded"));
@@ -94,7 +94,7 @@ fn module_level_errors_do_not_hide_later_ones() {
 }
 
 #[test]
-fn a_missing_header_is_an_error_and_a_newer_one_a_warning() {
+fn a_header_that_ptxas_refuses_is_an_error() {
     assert_eq!(
         errors(".address_size 16\n"),
         [
@@ -103,11 +103,19 @@ fn a_missing_header_is_an_error_and_a_newer_one_a_warning() {
             "1:1 an address has 32 or 64 bits, not 16"
         ]
     );
-    let module = ptx::parse(".version 99.1\n.target gtx_480\n", "t.ptx").expect("loads all the same");
-    let warnings: Vec<String> = module.warnings.iter().map(|entry| entry.message.clone()).collect();
-    assert_eq!(warnings.len(), 2, "{warnings:?}");
-    assert!(warnings[0].contains("99.1") && warnings[1].contains("gtx_480"), "{warnings:?}");
-    assert_eq!((module.target.sm, module.address_bits), (0, 32));
+    for (header, expected) in [
+        (".version 99.1\n.target sm_75\n", "1:1 there is no PTX 99.1 that is known here"),
+        (".version 1.9\n.target sm_10\n", "1:1 there is no PTX 1.9 that is known here"),
+        (".version 8.0\n.target sm_999\n", "2:9 there is no target `sm_999`"),
+        (".version 8.0\n.target gtx_480\n", "2:9 there is no target `gtx_480`"),
+        (".version 6.0\n.target sm_75\n", "2:9 PTX 6.0 has no target `sm_75`"),
+        (".target sm_75\n.version 8.0\n", "2:1 `.version` is not at the start of the file"),
+        (".version 8.0\n.address_size 64\n.target sm_75\n", "3:1 `.target` is not right after `.version`"),
+    ] {
+        assert_eq!(errors(header), [expected]);
+    }
+    let list = ptx::parse(".version 8.0\n.target sm_999\n", "t.ptx").expect_err("no such target");
+    assert_eq!(list.to_string(), "t.ptx:2:9: error: there is no target `sm_999` (did you mean `sm_90`?)");
 }
 
 #[test]
@@ -136,8 +144,9 @@ fn reports_show_the_source_line() {
 }
 
 #[test]
-fn unknown_instructions_cost_only_themselves() {
-    let text = kernel("frobnicate.u32 %r1, [%rd1], {%r2, %r3};\nadd.s32 %r1, %r2, %r3;\nret;");
+fn what_is_not_emulated_costs_only_itself() {
+    let text = kernel("wgmma.fence.sync.aligned;\nadd.s32 %r1, %r2, %r3;\nret;");
+    let text = text.replace("sm_75", "sm_90a");
     let module = ptx::parse(&text, "t.ptx").expect("the file is well-formed");
     let body = module.functions[0].body.as_ref().expect("a body");
     assert!(matches!(body.statements[0], Statement::Unsupported(_)));
@@ -146,73 +155,222 @@ fn unknown_instructions_cost_only_themselves() {
 }
 
 #[test]
-fn the_offending_part_of_an_instruction_is_named() {
+fn the_offending_part_of_an_instruction_that_is_not_emulated_is_named() {
     for (instruction, expected) in [
-        ("frobnicate.u32 %r1", "1 `frobnicate.u32` is no PTX instruction that is known here"),
         ("wgmma.fence.sync.aligned", "1 `wgmma.fence.sync.aligned` is not supported"),
         ("cp.async.bulk.commit_group", "1 `cp.async.bulk.commit_group` is not supported"),
-        ("add.foo.s32 %r1, %r2, %r3", "4 `.foo` is not a modifier that `add` can have here"),
-        ("add.f33 %f1, %f2, %f3", "4 `add` lacks a type, and `.f33` is none"),
-        ("add %r1, %r2, %r3", "1 `add` lacks a type"),
-        ("popc.f32 %r1, %r2", "5 `popc` has no form for type `.f32`"),
-        ("add.ftz.f64 %rd1, %rd2, %rd3", "4 `.ftz` is not a modifier that `add` can have here"),
-        ("mul.s32 %r1, %r2, %r3", "1 `mul.s32` lacks `.lo`, `.hi` or `.wide`"),
-        ("fma.f32 %f1, %f2, %f3, %f1", "1 `fma.f32` lacks its rounding"),
-        ("add.s32 %r1, %r2", "1 `add.s32` lacks an operand"),
-        ("add.s32 %r1, %r2, %r3, %r4", "24 `add.s32`: this operand is one too many"),
-        ("add.s32 %r1, %rd2, %r3", "14 `add.s32`: `%rd2` is declared `.b64`, this operand has type `.s32`"),
-        ("add.s32 %r1, %p2, %r3", "14 `add.s32`: `%p2` is declared `.pred`, this operand has type `.s32`"),
-        ("add.s32 5, %r2, %r3", "9 `add.s32`: this operand is written, so it must be a register"),
-        (
-            "add.f32 %f1, %f2, 1",
-            "19 `add.f32`: an integer cannot stand for a floating-point value; write `1.0` or `0f3F800000`",
-        ),
-        ("setp.ltu.s32 %p1, %r1, %r2", "1 `setp.ltu.s32` has no comparison `.ltu` for type `.s32`"),
-        ("setp.lt.b32 %p1, %r1, %r2", "1 `setp.lt.b32` has no comparison `.lt` for type `.b32`"),
-        ("cvt.s32.f32 %r1, %f1", "1 `cvt.s32.f32` has not the right rounding"),
-        ("cvt.u32.b32 %r1, %r2", "1 `cvt.u32.b32` does not convert `.b32` to `.u32`"),
-        ("ld.global.v3.f32 {%f1, %f2, %f3}, [%rd1]", "10 `.v3` is not a modifier that `ld` can have here"),
-        ("ld.global.v2.f32 %f1, [%rd1]", "18 `ld.global.v2.f32`: expected a vector of 2 elements"),
-        ("ld.relaxed.global.u32 %r1, [%rd1]", "1 `ld.relaxed.global.u32` lacks a scope"),
         (
             "ld.global.u32 %r1, [%h1]",
             "21 `ld.global.u32`: `%h1` is declared `.b16`, this operand has an address of 32 or 64 bits",
         ),
-        ("ld.global.u32 %r1, %rd1", "20 `ld.global.u32`: expected an address in brackets"),
-        ("st.const.u32 [%rd1], %r1", "1 `st.const.u32` writes constant memory"),
-        (
-            "atom.global.add.b32 %r1, [%rd1], %r2",
-            "1 `atom.global.add.b32` does not exist: no `.add` of `.b32`",
-        ),
-        ("bra %r1", "5 `bra`: a branch goes to a label of the same function"),
-        ("call (%r1), k, (%r2)", "1 `call`: the callee has 0 results and 1 parameters, this call 1 and 1"),
-        ("call %rd1, (%r2)", "1 `call` calls through a register"),
-        ("mov.b64 {%r1, %r2, %r3}, %rd1", "1 `mov.b64` cannot split `.b64` into 3 parts"),
-        ("lop3.b32 %r1, %r2, %r3, %r4, 256", "1 `lop3.b32` has a truth table of 8 bits"),
         ("vadd.u32.u32.u32 %r1, %r2.b7, %r3", "1 `vadd.u32.u32.u32` has no part `.b7`"),
         (
             "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r1, %r2}, [%r3]",
             "42 `ldmatrix.sync.aligned.m8n8.x4.shared.b16`: this fragment has 4 registers, not 2",
-        ),
-        (
-            "cp.async.cg.shared.global [%r1], [%rd1], 8",
-            "1 `cp.async.cg.shared.global` copies 4, 8 or 16 bytes, with `.cg` only 16",
         ),
     ] {
         assert_eq!(unsupported(instruction), expected, "{instruction}");
     }
 }
 
+/// ptxas refuses each of these.
 #[test]
-fn formatted_surface_loads_are_named() {
-    for form in [
-        "suld.p.2d.v4.b32.trap {%r1, %r2, %r3, %r4}, [counter, {%r5, %r6}]",
-        "suld.p.1d.b32 %r1, [counter, %r5]",
+fn the_offending_part_of_an_instruction_that_does_not_exist_is_named() {
+    for (instruction, expected, help) in [
+        ("frobnicate.u32 %r1", "1 PTX has no instruction `frobnicate`", "check its spelling"),
+        (
+            "add.foo.s32 %r1, %r2, %r3",
+            "4 `.foo` is not a modifier that `add` can have here",
+            "possible here: .cc, .sat",
+        ),
+        (
+            "add.f33 %f1, %f2, %f3",
+            "4 `.f33` is not a modifier that `add` can have here",
+            "did you mean `.f32`?",
+        ),
+        ("add %r1, %r2, %r3", "1 `add` lacks a type", "add one to `add`: .u16, .u32, .u64, .s16, .s32, .s64"),
+        ("popc.f32 %r1, %r2", "5 `.f32` is not a modifier that `popc` can have here", "did you mean `.b32`?"),
+        (
+            "add.ftz.f64 %rd1, %rd2, %rd3",
+            "8 `.f64` is not a modifier that `add` can have here",
+            "possible here: .f16, .f16x2, .f32, .f32x2, .rm, .rn, .rp, .rz, .sat",
+        ),
+        ("mul.s32 %r1, %r2, %r3", "1 `mul.s32` lacks a modifier", "add one to `mul`: .hi, .lo"),
+        (
+            "fma.f32 %f1, %f2, %f3, %f1",
+            "1 `fma.f32` lacks a rounding",
+            "add one to `fma`: .rn, .rz, .rm, .rp",
+        ),
+        ("add.s32 %r1, %r2", "1 `add.s32`: lacks an operand", "it takes 3 operands"),
+        ("add.s32 %r1, %r2, %r3, %r4", "24 `add.s32`: this operand is one too many", "it takes 3 operands"),
+        (
+            "add.s32 %r1, %rd2, %r3",
+            "14 `add.s32`: expected type `.s32`, and `%rd2` is declared `.b64`",
+            "see the PTX ISA for the operands it takes",
+        ),
+        (
+            "add.s32 %r1, %p2, %r3",
+            "14 `add.s32`: expected type `.s32`, and `%p2` is declared `.pred`",
+            "see the PTX ISA for the operands it takes",
+        ),
+        (
+            "add.s32 5, %r2, %r3",
+            "9 `add.s32`: expected a register of type `.s32`, which is written",
+            "see the PTX ISA for the operands it takes",
+        ),
+        (
+            "add.f32 %f1, %f2, 1",
+            "19 `add.f32`: expected a value of type `.f32`, such as `1.0` or `0f3F800000`",
+            "see the PTX ISA for the operands it takes",
+        ),
+        (
+            "setp.ltu.s32 %p1, %r1, %r2",
+            "9 `.s32` is not a modifier that `setp` can have here",
+            "did you mean `.f32`?",
+        ),
+        (
+            "setp.lt.b32 %p1, %r1, %r2",
+            "8 `.b32` is not a modifier that `setp` can have here",
+            "did you mean `.f32`?",
+        ),
+        (
+            "cvt.s32.f32 %r1, %f1",
+            "1 `cvt.s32.f32` lacks a modifier",
+            "add one to `cvt`: .rni, .rzi, .rmi, .rpi",
+        ),
+        (
+            "cvt.u32.b32 %r1, %r2",
+            "8 `.b32` is not a modifier that `cvt` can have here",
+            "did you mean `.f32`?",
+        ),
+        (
+            "ld.global.v3.f32 {%f1, %f2, %f3}, [%rd1]",
+            "10 `.v3` is not a modifier that `ld` can have here",
+            "the whole instruction is `ld.global.v3.f32`",
+        ),
+        (
+            "ld.global.v2.f32 %f1, [%rd1]",
+            "18 `ld.global.v2.f32`: expected a vector of 2 elements",
+            "see the PTX ISA for the operands it takes",
+        ),
+        (
+            "ld.relaxed.global.u32 %r1, [%rd1]",
+            "1 `ld.relaxed.global.u32` lacks a modifier",
+            "add one to `ld`: .cta, .cluster, .gpu, .sys",
+        ),
+        (
+            "ld.global.u32 %r1, %rd1",
+            "20 `ld.global.u32`: expected an address in brackets",
+            "see the PTX ISA for the operands it takes",
+        ),
+        (
+            "st.const.u32 [%rd1], %r1",
+            "3 `.const` is not a modifier that `st` can have here",
+            "the whole instruction is `st.const.u32`",
+        ),
+        (
+            "atom.global.add.b32 %r1, [%rd1], %r2",
+            "16 `.b32` is not a modifier that `atom` can have here",
+            "did you mean `.f32`?",
+        ),
+        (
+            "bra %r1",
+            "5 `bra`: expected a label of the same function",
+            "see the PTX ISA for the operands it takes",
+        ),
+        (
+            "call (%r1), k, (%r2)",
+            "1 `call`: the callee has 0 results and 1 parameters, this call 1 and 1",
+            "",
+        ),
+        (
+            "call %rd1, (%r2)",
+            "1 `call` calls through a register",
+            "name its `.callprototype` or `.calltargets` last",
+        ),
+        (
+            "mov.b64 {%r1, %r2, %r3}, %rd1",
+            "9 `mov.b64`: expected a register of type `.b64`, which is written",
+            "see the PTX ISA for the operands it takes",
+        ),
+        (
+            "lop3.b32 %r1, %r2, %r3, %r4, 256",
+            "30 `lop3.b32`: expected an integer constant from 0 to 255",
+            "see the PTX ISA for the operands it takes",
+        ),
+        (
+            "suld.p.2d.v4.b32.trap {%r1, %r2, %r3, %r4}, [counter, {%r5, %r6}]",
+            "5 `.p` is not a modifier that `suld` can have here",
+            "possible here: .b, .ca, .cg, .cs, .cv",
+        ),
+        (
+            "setp.gee.s32 %p1, %r1, %r2",
+            "5 `.gee` is not a modifier that `setp` can have here",
+            "did you mean `.ge`?",
+        ),
+        (
+            "ld.globl.f32 %f1, [%rd1]",
+            "3 `.globl` is not a modifier that `ld` can have here",
+            "did you mean `.global`?",
+        ),
+        (
+            "st.global.f64 [%rd1], %f1",
+            "23 `st.global.f64`: expected type `.f64`, and `%f1` is declared `.f32`",
+            "see the PTX ISA for the operands it takes",
+        ),
+        (
+            "shl.u32 %r1, %r2, %r3",
+            "4 `.u32` is not a modifier that `shl` can have here",
+            "did you mean `.b32`?",
+        ),
+        (
+            "cp.async.ca.shared.global [%r1], [%rd1], 4",
+            "1 `cp.async.ca.shared.global` needs the target sm_80; this file is for sm_75",
+            "change `.version` or `.target`, or use an older form",
+        ),
+        (
+            "bar.sync 16",
+            "10 `bar.sync`: expected an integer constant from 0 to 15",
+            "see the PTX ISA for the operands it takes",
+        ),
+        (
+            "bar.sync 0, 33",
+            "13 `bar.sync`: expected an integer constant, a multiple of 32",
+            "see the PTX ISA for the operands it takes",
+        ),
+        (
+            "ld.global.u32 %r1, [16]",
+            "21 `ld.global.u32`: expected an address: a register or a variable, and an offset",
+            "see the PTX ISA for the operands it takes",
+        ),
+        (
+            "ld.shared.u32 %r1, [counter]",
+            "21 `ld.shared.u32`: expected a variable in `.shared`, and this one is in `.global`",
+            "see the PTX ISA for the operands it takes",
+        ),
+        (
+            "mov.u32 _, %r1",
+            "9 `mov.u32`: expected a register of type `.u32`, which is written",
+            "see the PTX ISA for the operands it takes",
+        ),
+        (
+            "shfl.down.b32 %r1, %r2, %r3, %r4",
+            "1 `shfl.down.b32` needs a target before sm_70; this file is for sm_75",
+            "change `.version` or `.target`, or use an older form",
+        ),
+        (
+            "add.f64 %rd1, %rd2, %f1",
+            "21 `add.f64`: expected type `.f64`, and `%f1` is declared `.f32`",
+            "see the PTX ISA for the operands it takes",
+        ),
     ] {
-        let name = form.split(' ').next().unwrap();
-        let wanted =
-            format!("1 `{name}` is a formatted surface load, which no version of PTX has implemented");
-        assert_eq!(unsupported(form), wanted);
+        let text = kernel(&format!("{instruction};\nL: ret;"));
+        let list = ptx::parse(&text, "t.ptx").expect_err(instruction);
+        let first = list.iter().next().expect("an error");
+        let place = list.line_col(first);
+        assert_eq!(place.line, 10, "{instruction}");
+        assert_eq!(format!("{} {}", place.col, first.message), expected, "{instruction}");
+        assert_eq!(first.help.as_deref().unwrap_or_default(), help, "{instruction}");
     }
 }
 

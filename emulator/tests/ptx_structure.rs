@@ -10,11 +10,22 @@ use emulator::ptx::{
     VideoSecond, VideoSelector,
 };
 
-const HEAD: &str = ".version 8.7\n.target sm_75, texmode_independent\n.address_size 64\n";
+const HEAD: &str = ".version 9.0\n.target sm_100, texmode_independent\n.address_size 64\n";
+
+/// The header of a file whose target has the warp operations without `.sync`.
+const OLD_HEAD: &str = ".version 5.0\n.target sm_60\n.address_size 64\n";
+
+/// The header of a file whose target has `mad` of floats without a rounding.
+const OLDEST_HEAD: &str = ".version 5.0\n.target sm_13\n.address_size 64\n";
 
 /// Parses a text after the usual header; all of it must be supported.
 fn module(text: &str) -> Module {
-    let module = ptx::parse(&format!("{HEAD}{text}"), "t.ptx").unwrap_or_else(|errors| panic!("{errors}"));
+    module_for(HEAD, text)
+}
+
+/// Parses a text after a header; all of it must be supported.
+fn module_for(head: &str, text: &str) -> Module {
+    let module = ptx::parse(&format!("{head}{text}"), "t.ptx").unwrap_or_else(|errors| panic!("{errors}"));
     assert!(module.unsupported().next().is_none(), "{:?}", module.unsupported().next());
     ptx_support::check_module(&module);
     module
@@ -36,7 +47,11 @@ const REGS: &str = ".reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .b6
 
 /// One instruction alone in a kernel.
 fn inst(text: &str) -> Inst {
-    let module = module(&format!(".entry k() {{ {REGS}\n{text};\nL: ret; }}"));
+    inst_for(HEAD, text)
+}
+
+fn inst_for(head: &str, text: &str) -> Inst {
+    let module = module_for(head, &format!(".entry k() {{ {REGS}\n{text};\nL: ret; }}"));
     insts(&module)[0].clone()
 }
 
@@ -340,7 +355,7 @@ fn addresses_have_a_base_and_an_offset() {
         ("ld.global.u32 %r1, [gv+4]", 4),
         ("ld.global.u32 %r1, gv[2]", 8),
         ("ld.global.u32 %r1, [gv[1]]", 4),
-        ("ld.global.u32 %r1, [0x100]", 256),
+        ("ld.local.u32 %r1, [0x100]", 256),
     ] {
         let inst = inst(text);
         let Operand::Mem(address) = inst.srcs()[0] else { panic!("{text}") };
@@ -373,7 +388,8 @@ fn arithmetic_keeps_its_modifiers() {
     decodes!("add.rz.ftz.sat.f32 %f1, %f2, %f3", Op::Add(op) if op.ftz && op.sat && op.rounding == Some(Rounding::Rz));
     decodes!("mul.wide.u32 %d1, %r2, %r3", Op::Mul(op) if op.mode == Some(MulMode::Wide) && op.ty == ScalarType::U32);
     decodes!("madc.hi.cc.u32 %r1, %r2, %r3, %r4", Op::Mad(op) if op.carry_in && op.carry_out && op.mode == MulMode::Hi);
-    decodes!("mad.f32 %f1, %f2, %f3, %f4", Op::Fma(op) if op.rounding == Rounding::Rn);
+    let mad = inst_for(OLDEST_HEAD, "mad.f32 %f1, %f2, %f3, %f4");
+    assert!(matches!(mad.op, Op::Fma(op) if op.rounding == Rounding::Rn));
     decodes!("fma.rn.f32.f16 %f1, %h2, %h3, %f4", Op::Fma(op) if op.narrow == Some(ScalarType::F16));
     decodes!("div.full.ftz.f32 %f1, %f2, %f3", Op::Div(op) if op.accuracy == Accuracy::Full && op.ftz);
     decodes!("div.s32 %r1, %r2, %r3", Op::Div(op) if op.accuracy == Accuracy::Integer);
@@ -431,10 +447,10 @@ fn warp_and_block_operations_in_old_and_new_spelling() {
     for text in ["vote.sync.ballot.b32 %r1, %p1, -1", "vote.ballot.sync.b32 %r1, %p1, -1"] {
         assert!(matches!(inst(text).op, Op::Vote { sync: true, .. }), "{text}");
     }
-    decodes!("vote.all.pred %p1, !%p2", Op::Vote { sync: false, .. });
+    assert!(matches!(inst_for(OLD_HEAD, "vote.all.pred %p1, !%p2").op, Op::Vote { sync: false, .. }));
     let shuffle = decodes!("shfl.sync.bfly.b32 %r1|%p1, %f1, 16, 31, %r2", Op::Shfl { sync: true, .. });
     assert_eq!((shuffle.dsts().len(), shuffle.srcs().len()), (2, 4));
-    decodes!("shfl.down.b32 %r1, %r2, 1, 31", Op::Shfl { sync: false, .. });
+    assert!(matches!(inst_for(OLD_HEAD, "shfl.down.b32 %r1, %r2, 1, 31").op, Op::Shfl { sync: false, .. }));
     decodes!("bar.sync 0", Op::Bar(BarOp { action: BarAction::Sync, aligned: true, threads: false }));
     decodes!("barrier.sync 1, 64", Op::Bar(BarOp { action: BarAction::Sync, aligned: false, threads: true }));
     let red = decodes!(
@@ -465,7 +481,7 @@ fn textures_and_video_have_their_generic_forms() {
 #[test]
 fn several_statements_share_a_line_and_comments_are_ignored() {
     let module = module(
-        ".entry k() { /* a\n comment */ .reg .b32 a,b; { .reg .b32 t;mov.u32 t,1;add.u32 a,t,1; } // rest\n# 12 \"x.cu\"\nret;;}",
+        ".entry k() { /* a\n comment */ .reg .b32 a,b; { .reg .b32 t;mov.u32 t,1;add.u32 a,t,1; } // rest\n# 12 \"x.cu\"\nret;}",
     );
     assert_eq!(insts(&module).len(), 3);
     assert_eq!(module.source.snippet(insts(&module)[1].span), "add.u32 a,t,1;");

@@ -33,14 +33,19 @@ fn the_thread_that_gets_there_faults_with_the_name_and_the_line() {
 }
 
 #[test]
-fn an_unknown_instruction_faults_where_it_stands_and_not_before() {
+fn an_instruction_that_is_not_emulated_faults_where_it_stands_and_not_before() {
     let body = |guard: &str| {
-        format!(".reg .pred %p;\nsetp.lt.u32 %p, %t, 32;\nmov.u32 %o, 1;\n{guard} frobnicate.u32 %o, %t;")
+        let body = format!(
+            ".reg .pred %p;\nsetp.lt.u32 %p, %t, 32;\nmov.u32 %o, 1;\n{guard} cp.async.bulk.commit_group;"
+        );
+        let text = module("", &body);
+        let head = text.find(".address_size").expect("a head");
+        format!(".version 8.0\n.target sm_90\n{}", &text[head..])
     };
-    let session = TestProgram::new(&module("", &body("@!%p")), &manifest(32, 1, 32)).run();
+    let session = TestProgram::new(&body("@!%p"), &manifest(32, 1, 32)).run();
     assert_eq!(words(&session, "out"), [1; 32]);
-    let error = TestProgram::new(&module("", &body("@%p")), &manifest(32, 1, 32)).fails();
-    assert!(error.contains("frobnicate") && error.contains("k.ptx:"), "{error}");
+    let error = TestProgram::new(&body("@%p"), &manifest(32, 1, 32)).fails();
+    assert!(error.contains("cp.async.bulk") && error.contains("k.ptx:"), "{error}");
 }
 
 #[test]

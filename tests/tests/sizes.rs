@@ -115,13 +115,25 @@ fn long_code_that_spills() {
     assert!(lowered.kernel.regs_per_thread <= 24);
 }
 
+/// Nested loops, each with a counter of its own: every loop in between passes all counters through.
 #[test]
 fn deep_loops() {
-    const DEPTH: usize = 200;
+    const DEPTH: usize = 800;
     let mut text = lines(DEPTH, |t, i| writeln!(t, ".reg .b32 %c{i};\nmov.u32 %c{i}, 0;\nA{i}:").unwrap());
     text += "add.s32 %r2, %r2, 1;\n";
     for i in (0..DEPTH).rev() {
         writeln!(text, "add.s32 %c{i}, %c{i}, 1;\nsetp.lt.s32 %p1, %c{i}, 3;\n@%p1 bra A{i};").unwrap();
+    }
+    assert!(lowered(&kernel("", &text)) >= DEPTH);
+}
+
+/// Nested loops that all write the same registers: every loop keeps its phis.
+#[test]
+fn deep_loops_of_shared_registers() {
+    const DEPTH: usize = 1500;
+    let mut text = lines(DEPTH, |t, i| writeln!(t, "A{i}:\nadd.s32 %r3, %r2, {i};").unwrap());
+    for i in (0..DEPTH).rev() {
+        writeln!(text, "add.s32 %r2, %r2, 1;\nsetp.lt.s32 %p1, %r2, %r1;\n@%p1 bra A{i};").unwrap();
     }
     assert!(lowered(&kernel("", &text)) >= DEPTH);
 }

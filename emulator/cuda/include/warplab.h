@@ -43,10 +43,14 @@ extern "C" {
  * bytes count. Texts are kept, so that running one again does not translate it again.
  *
  * Memory need not be announced. For the time of the call the kernel may access the whole of every readable and
- * writable mapping of the process in which an argument's value lies: the heap, for a pointer that malloc() gave.
- * Within such a mapping a wrong index is not noticed, and other threads should leave it alone; memory of
- * warplab_allocate() is checked exactly. What is reachable only through pointers in memory has to lie in one of
- * these mappings, or be shared. */
+ * writable mapping of the process in which an argument's value lies, and of those adjacent to it: the heap, for a
+ * pointer that malloc() gave. Within such a mapping a wrong index is not noticed, and other threads should leave it
+ * alone; memory of warplab_allocate() is checked exactly. What is reachable only through pointers in memory has to lie
+ * in one of these mappings, or be shared. A caller has to look at the result: after a fault the arrays are incomplete.
+ *
+ * sin.approx and cos.approx, and tangents made of them, are as inexact as on a GPU: their absolute error grows with
+ * the argument, and from 10^4 to 10^6 few digits are right. tinygrad's PTX renderer uses them, and its own tests of
+ * such arguments expect more. */
 int32_t ptx_run(const char *source, int32_t n_args, void **args, int32_t bx, int32_t by, int32_t bz, int32_t gx,
                 int32_t gy, int32_t gz, int32_t shared_bytes);
 

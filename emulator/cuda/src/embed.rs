@@ -58,9 +58,8 @@ fn load(source: &str) -> Outcome<u64> {
 /// back.
 fn lend(gpu: &mut Gpu, addresses: &[u64]) -> Outcome<Vec<u64>> {
     let mut lent = Vec::new();
-    for (start, end, mode) in host::mappings() {
-        let wanted = addresses.iter().any(|a| (start..end).contains(a));
-        if !wanted || !mode.starts_with("rw") {
+    for (start, end) in writable_runs(&host::mappings()) {
+        if !addresses.iter().any(|a| (start..end).contains(a)) {
             continue;
         }
         for (start, end) in gpu.memory.unknown_parts(start, end) {
@@ -69,6 +68,18 @@ fn lend(gpu: &mut Gpu, addresses: &[u64]) -> Outcome<Vec<u64>> {
         }
     }
     Ok(lent)
+}
+
+/// Memory that may be read and written, adjacent mappings together: an array may begin in one and end in the next.
+fn writable_runs(mappings: &[(u64, u64, String)]) -> Vec<(u64, u64)> {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for (start, end, _) in mappings.iter().filter(|(.., mode)| mode.starts_with("rw")) {
+        match runs.last_mut() {
+            Some((_, last)) if *last == *start => *last = *end,
+            _ => runs.push((*start, *end)),
+        }
+    }
+    runs
 }
 
 fn dimensions(numbers: [i32; 3]) -> Outcome<[u32; 3]> {
@@ -245,4 +256,22 @@ pub(crate) extern "C" fn warplab_record_end() -> Status {
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn warplab_error(result: Status) -> *const c_char {
     result.text().unwrap_or(c"unrecognized error code").as_ptr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::writable_runs;
+
+    #[test]
+    fn adjacent_mappings_are_one_run() {
+        let mapping = |start, end, mode: &str| (start, end, mode.to_owned());
+        let mappings = [
+            mapping(0x1000, 0x2000, "rw-p"),
+            mapping(0x2000, 0x3000, "rw-s"),
+            mapping(0x3000, 0x4000, "r--p"),
+            mapping(0x4000, 0x5000, "rw-p"),
+            mapping(0x6000, 0x7000, "rw-p"),
+        ];
+        assert_eq!(writable_runs(&mappings), [(0x1000, 0x3000), (0x4000, 0x5000), (0x6000, 0x7000)]);
+    }
 }

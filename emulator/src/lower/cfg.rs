@@ -99,7 +99,7 @@ pub(super) fn clean(f: &mut Func) {
     skip_empty(f);
     drop_unreachable(f);
     join_chains(f);
-    super::build::ssa::remove_copies(f);
+    super::build::phi_copies::remove(f);
 }
 
 fn fold_branches(f: &mut Func) {

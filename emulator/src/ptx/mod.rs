@@ -1,10 +1,11 @@
 //! PTX front end: text in, resolved and decoded [`Module`] out.
 //!
-//! [`parse`] is lex → parse → resolve → decode. Each stage reports all that it finds before it stops:
-//! broken structure and undefined or duplicate symbols make the whole file fail with every error listed;
-//! an instruction, modifier or type that the decoder does not know costs only that instruction, which
-//! stays in the code as [`Statement::Unsupported`] with its [`Diagnostic`] and is the business of whoever
-//! lowers that function ([`Module::unsupported`] lists them all).
+//! [`parse`] is lex → parse → resolve → check → decode. Each stage reports all that it finds before it stops:
+//! broken structure, undefined or duplicate symbols, and instructions that PTX does not have for the file's version and
+//! target (`forms/table.txt` lists those that it has) make the whole file fail with every error listed. An
+//! instruction that exists and that the decoder does not know costs only itself: it stays in the code as
+//! [`Statement::Unsupported`] with its [`Diagnostic`] and is the business of whoever lowers that function
+//! ([`Module::unsupported`] lists them all).
 //!
 //! What lowering may rely on:
 //! - **No names.** [`RegId`] indexes [`Function::registers`], [`LabelId`] [`Body::labels`], [`VarId`]
@@ -23,6 +24,7 @@
 mod ast;
 mod decode;
 mod diagnostic;
+mod forms;
 mod ids;
 mod inst;
 mod lexer;
@@ -52,8 +54,8 @@ pub use types::*;
 /// Parses, resolves and decodes one PTX text; diagnostics show `file_name`.
 ///
 /// # Errors
-/// All structural and symbol errors of the text, and its warnings. Instructions that cannot be decoded are
-/// no error here, see [`Module::unsupported`].
+/// All errors of structure and symbols, instructions that PTX does not have, and the text's warnings. Instructions that
+/// are not emulated are no error here, see [`Module::unsupported`].
 pub fn parse(source: &str, file_name: &str) -> Result<Module, Diagnostics> {
     let source = Arc::new(SourceFile::new(file_name, source));
     let mut diagnostics = Diagnostics::new(Arc::clone(&source));

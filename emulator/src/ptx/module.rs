@@ -1,8 +1,8 @@
 //! The resolved module: what lowering reads.
 //!
 //! Plain tables without names to look up: functions, variables, registers, labels, statements. Everything
-//! here is checked (symbols exist, sizes fit, operands have the right shape) except for instructions that
-//! the decoder does not know, which stay in place as [`Statement::Unsupported`].
+//! here is checked (symbols exist, sizes fit, instructions are those of PTX). Instructions that are not emulated stay in
+//! place as [`Statement::Unsupported`].
 
 use std::sync::Arc;
 
@@ -163,14 +163,14 @@ pub enum Statement {
     Label(LabelId),
     /// An instruction.
     Inst(Inst),
-    /// An instruction that the decoder refuses; to be reported by whoever needs this function.
+    /// An instruction of PTX that is not emulated; to be reported by whoever needs this function.
     Unsupported(Box<Refused>),
     /// `.pragma "nounroll"`, `"used_bytes_mask 0x…"` (about the next instruction), …; the text inside
     /// the quotes.
     Pragma(String),
 }
 
-/// An instruction that the decoder refuses; its [`Diagnostic`] gives the reason.
+/// An instruction of PTX that is not emulated; its [`Diagnostic`] gives the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refused {
     /// Condition under which a thread would execute it.

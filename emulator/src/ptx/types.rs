@@ -280,6 +280,12 @@ impl ScalarType {
         matches!(self.kind(), TypeKind::Float)
     }
 
+    /// Whether a register of 32 bits declared so holds two values (`.f16x2`).
+    #[must_use]
+    pub const fn is_packed(self) -> bool {
+        matches!(self, Self::F16x2 | Self::Bf16x2)
+    }
+
     /// The integer type of the same signedness and twice the width (`.wide` results), if there is one.
     #[must_use]
     pub const fn widened(self) -> Option<Self> {

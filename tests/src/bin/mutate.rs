@@ -11,6 +11,7 @@ use std::time::Duration;
 use tests::fuzz::accelsim::{self, fuzz_import};
 use tests::fuzz::container::Containers;
 use tests::fuzz::mutate::Corpus;
+use tests::fuzz::ptxas::{self, Judge};
 use tests::fuzz::{Reached, fuzz_lower_execute, fuzz_parse, fuzz_unpack};
 use tests::trying::{Span, Stopwatch, keep, options};
 
@@ -20,7 +21,8 @@ use tests::trying::{Span, Stopwatch, keep, options};
 #[command(
     name = "mutate",
     after_help = "Examples:\n  mutate --minutes 10 --out failing\n  mutate --seed 4711 --count 1\n  \
-                  mutate failing/input4711.ptx\n  mutate --containers --minutes 10\n  mutate --traces --minutes 10\n\n\
+                  mutate failing/input4711.ptx\n  mutate --containers --minutes 10\n  mutate --traces --minutes 10\n  \
+                  mutate --ptxas --minutes 30 --seed 100000 --count 2400\n\n\
                   The exit code is 1 if an input failed."
 )]
 struct Options {
@@ -42,6 +44,10 @@ struct Options {
     /// Damages text traces of Accel-Sim instead of PTX
     #[arg(long, conflicts_with = "containers")]
     traces: bool,
+    /// Compares which PTX is accepted with ptxas, over valid modules with one change each; the exit code is 1 if they
+    /// agree on less than 99 % of `--count` mutants
+    #[arg(long, conflicts_with_all = ["containers", "traces"])]
+    ptxas: bool,
     /// Tries these files instead of random inputs
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -191,6 +197,38 @@ fn files(options: &Options) -> ExitCode {
     code
 }
 
+/// Compares the front end with ptxas and prints the table of the accuracy pages, then each difference.
+fn against_ptxas(options: &Options) -> std::io::Result<ExitCode> {
+    let Some(judge) = Judge::installed()? else {
+        eprintln!("mutate: no ptxas; tools/scripts/cuda-toolkit.sh installs it");
+        return Ok(ExitCode::FAILURE);
+    };
+    let corpus = Corpus::bundled()?;
+    let texts = ptxas::valid(&judge, corpus.texts())?;
+    eprintln!("{} of {} modules are valid", texts.len(), corpus.len());
+    for text in texts.iter().filter_map(|text| ptxas::our_error(text)) {
+        println!("a valid module is refused: {text}");
+    }
+    let (tallies, differences) = ptxas::compare(&judge, &texts, options.span.seeds())?;
+    print!("{}", ptxas::table(&tallies));
+    for difference in &differences {
+        let who = if difference.ours { "only Warplab refuses" } else { "only ptxas refuses" };
+        let (base, mutant) = (&texts[difference.mutant.of], &difference.mutant.text);
+        let line = base.lines().zip(mutant.lines()).find(|(before, after)| before != after);
+        let (before, after) = line.unwrap_or_default();
+        println!(
+            "seed {}: {who}: `{}` → `{}`: {}",
+            difference.seed,
+            before.trim(),
+            after.trim(),
+            difference.error
+        );
+    }
+    let agreement = ptxas::total(&tallies).agreement();
+    println!("agreement {:.2} %", 100.0 * agreement);
+    Ok(if agreement >= 0.99 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
 fn main() -> ExitCode {
     let options: Arc<Options> = match options() {
         Ok(options) => Arc::new(options),
@@ -198,6 +236,12 @@ fn main() -> ExitCode {
     };
     if !options.files.is_empty() {
         return files(&options);
+    }
+    if options.ptxas {
+        return against_ptxas(&options).unwrap_or_else(|error| {
+            eprintln!("mutate: {error}");
+            ExitCode::FAILURE
+        });
     }
     let inputs = match Inputs::of(&options) {
         Ok(inputs) => inputs,

@@ -8,7 +8,9 @@
 
 pub mod accelsim;
 pub mod container;
+pub mod invalid;
 pub mod mutate;
+pub mod ptxas;
 
 use emulator::device::{DeviceModule, Shape};
 use emulator::exec::{Launch, LaunchError, Options, Unobserved, launch};

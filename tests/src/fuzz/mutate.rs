@@ -67,6 +67,12 @@ impl Corpus {
         Ok(Corpus { texts })
     }
 
+    /// The texts.
+    #[must_use]
+    pub fn texts(&self) -> &[String] {
+        &self.texts
+    }
+
     /// How many texts there are.
     #[must_use]
     pub fn len(&self) -> usize {

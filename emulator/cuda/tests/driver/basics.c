@@ -160,6 +160,11 @@ static int bad_ptx(void) {
     EXPECT(cuModuleLoadDataEx(&module, text, 2, options, values), CUDA_ERROR_INVALID_PTX);
     HOLDS(strlen(log) > 10);
     HOLDS((size_t)values[1] == strlen(log) + 1);
+    // An instruction that no assembler takes.
+    values[1] = (void *)sizeof log;
+    text = ".version 7.0\n.target sm_75\n.address_size 64\n.entry k() { .reg .pred %p; .reg .s32 %r; setp.gee.s32 %p, %r, 7; ret; }\n";
+    EXPECT(cuModuleLoadDataEx(&module, text, 2, options, values), CUDA_ERROR_INVALID_PTX);
+    HOLDS(strstr(log, ":4:") && strstr(log, "`.gee`") && strstr(log, "`.ge`"));
     EXPECT(cuModuleLoad(&module, "/nowhere/at/all.ptx"), CUDA_ERROR_FILE_NOT_FOUND);
     return 0;
 }

@@ -1,4 +1,6 @@
 // The C interface for embedders.
+#include <sys/mman.h>
+#include <unistd.h>
 #include <warplab.h>
 #include "check.h"
 
@@ -28,6 +30,17 @@ int main(void) {
     HOLDS(ptx_run("nonsense", 0, NULL, 1, 1, 1, 1, 1, 1, 0) != 0);
     HOLDS(ptx_run(PTX, 3, args, N, 1, 1, 0, 1, 1, 0) != 0);
     args[0] = (void *)16;
+    HOLDS(ptx_run(PTX, 3, args, N, 1, 1, 1, 1, 1, 0) == 700);
+    // An array that begins in one mapping and ends in the next; beyond that, nothing may be written.
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *two = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    HOLDS(mmap(two + page, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == two + page);
+    HOLDS(mprotect(two + 2 * page, page, PROT_NONE) == 0);
+    uint32_t *over = (uint32_t *)(two + page - N * 2);
+    args[0] = over;
+    HOLDS(ptx_run(PTX, 3, args, N, 1, 1, 1, 1, 1, 0) == 0);
+    for (uint32_t i = 0; i < N; i++) HOLDS(over[i] == 9 * (i + 1));
+    args[0] = two + 2 * page - N * 2;
     HOLDS(ptx_run(PTX, 3, args, N, 1, 1, 1, 1, 1, 0) == 700);
 
     warplab_module module;

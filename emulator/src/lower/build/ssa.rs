@@ -150,61 +150,6 @@ impl Ssa {
                 break;
             }
         }
-        remove_copies(f);
+        super::phi_copies::remove(f);
     }
-}
-
-/// Removes phis whose arguments are all the same value or the phi itself.
-pub(crate) fn remove_copies(f: &mut Func) {
-    loop {
-        let mut changed = false;
-        for b in 0..f.blocks.len() {
-            let mut phis = std::mem::take(&mut f.blocks[b].phis);
-            phis.retain(|phi| {
-                let mut same: Option<Val> = None;
-                let mut partial = false;
-                for &arg in &phi.args {
-                    let arg = f.resolve(arg);
-                    partial |= arg == Val::Undef;
-                    if arg == Val::Reg(phi.dst) || arg == Val::Undef || Some(arg) == same {
-                        continue;
-                    }
-                    if same.is_some() {
-                        return true;
-                    }
-                    same = Some(arg);
-                }
-                // A value that only some paths define does not dominate the phi.
-                if partial && matches!(same, Some(Val::Reg(_))) {
-                    return true;
-                }
-                f.replace(phi.dst, same.unwrap_or(Val::ZERO));
-                changed = true;
-                false
-            });
-            f.blocks[b].phis = phis;
-            let mut pphis = std::mem::take(&mut f.blocks[b].pphis);
-            pphis.retain(|phi| {
-                let mut same: Option<PSrc> = None;
-                for &arg in &phi.args {
-                    let arg = f.presolve(arg);
-                    if arg == PSrc::of(phi.dst) || Some(arg) == same {
-                        continue;
-                    }
-                    if same.is_some() {
-                        return true;
-                    }
-                    same = Some(arg);
-                }
-                f.preplace(phi.dst, same.unwrap_or(PSrc::FALSE));
-                changed = true;
-                false
-            });
-            f.blocks[b].pphis = pphis;
-        }
-        if !changed {
-            break;
-        }
-    }
-    f.resolve_all();
 }

@@ -183,15 +183,27 @@ impl Func {
         p
     }
 
-    /// Applies all replacements to the code, so that passes may compare operands directly.
-    pub(crate) fn resolve_all(&mut self) {
-        // Aliases of aliases become aliases of the last.
+    /// Aliases of aliases become aliases of the last. Every alias on the way is settled with the first, so that a chain
+    /// is followed once.
+    fn settle_aliases(&mut self) {
         for i in 0..self.alias.len() {
-            self.alias[i] = self.alias[i].map(|v| self.resolve(v));
+            let Some(first) = self.alias[i] else { continue };
+            let last = self.resolve(first);
+            let mut at = Val::Reg(VReg(i as u32));
+            while let Val::Reg(reg) = at {
+                let Some(next) = self.alias[reg.index()] else { break };
+                self.alias[reg.index()] = Some(last);
+                at = if next == last { break } else { next };
+            }
         }
         for i in 0..self.palias.len() {
             self.palias[i] = self.palias[i].map(|p| self.presolve(p));
         }
+    }
+
+    /// Applies all replacements to the code, so that passes may compare operands directly.
+    pub(crate) fn resolve_all(&mut self) {
+        self.settle_aliases();
         let mut insts = std::mem::take(&mut self.insts);
         for inst in &mut insts {
             inst.map_vals(|v| self.resolve(v));

@@ -233,15 +233,9 @@ pub(super) fn funnel_shift(d: &mut Decoder<'_, '_>) -> Decode<Op> {
 /// `shl`, `shr`: the amount is 32 bits whatever the type.
 pub(super) fn shift(d: &mut Decoder<'_, '_>) -> Decode<Op> {
     let left = d.opcode() == "shl";
-    // `shl.u32` and `shl.s32` occur in hand-written code; the sign does not matter for left shifts.
-    let ty = d.ty(SHIFTED)?;
+    let ty = d.ty(if left { BITS } else { SHIFTED })?;
     d.dst(ty)?;
     d.src(ty)?;
     d.src(T::U32)?;
-    Ok(if left { Op::Shl(bits_of(ty)) } else { Op::Shr(ty) })
-}
-
-/// The untyped type of the same width.
-fn bits_of(ty: T) -> T {
-    BITS.iter().copied().find(|bits| bits.bits() == ty.bits()).unwrap_or(ty)
+    Ok(if left { Op::Shl(ty) } else { Op::Shr(ty) })
 }

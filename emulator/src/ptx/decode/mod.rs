@@ -2,8 +2,9 @@
 //!
 //! [`decode`] finds the instruction's handler by its opcode; the handlers, grouped by kind in the files
 //! beside this one, take modifiers and operands from a [`Decoder`], which reports unused ones. Modifiers may
-//! be in any order except for types, which are taken in order. An instruction that cannot be decoded gives
-//! one diagnostic that names the instruction, the invalid modifier or operand, and its position.
+//! be in any order except for types, which are taken in order. That PTX has the instruction, [`forms`](super::forms) has
+//! checked before; what cannot be decoded is not emulated, and gives one diagnostic that names the instruction, the
+//! modifier or operand, and its position.
 
 mod arith;
 mod convert;
@@ -128,7 +129,7 @@ fn dispatch(d: &mut Decoder<'_, '_>) -> Decode<Op> {
             None if KNOWN_UNSUPPORTED.contains(&other) => {
                 Err(d.whole("is not supported", "compile for an older target, such as sm_75"))
             }
-            None => Err(d.whole("is no PTX instruction that is known here", "check its spelling")),
+            None => Err(d.whole("is not supported", "use another instruction")),
         },
     }
 }

@@ -137,8 +137,7 @@ pub(super) fn vote(d: &mut Decoder<'_, '_>) -> Decode<Op> {
 pub(super) fn shfl(d: &mut Decoder<'_, '_>) -> Decode<Op> {
     let sync = d.flag("sync");
     let mode = d.need("`.up`, `.down`, `.bfly` or `.idx`", ShflMode::from_keyword)?;
-    // `.u32` and `.f32` occur in old code.
-    d.ty(&[T::B32, T::U32, T::S32, T::F32])?;
+    d.ty(&[T::B32])?;
     d.dst_dual(T::B32)?;
     d.src(T::B32)?;
     d.src(T::U32)?;

@@ -48,7 +48,7 @@ impl<'a> Parser<'a, '_> {
             }
             TokenKind::Dot => self.body_directive(out),
             TokenKind::Punct(Punct::LeftBrace) => self.scope(out),
-            TokenKind::Punct(Punct::Semicolon) | TokenKind::DwarfLine => {
+            TokenKind::DwarfLine => {
                 self.at += 1;
                 Ok(())
             }

@@ -10,6 +10,7 @@ impl<'a> Parser<'a, '_> {
     /// The whole file.
     pub(super) fn file(&mut self) -> FileAst<'a> {
         let mut file = FileAst::default();
+        self.header_order();
         while self.kind() != TokenKind::End {
             let start = self.at;
             if self.module_item(&mut file).is_err() {
@@ -19,9 +20,25 @@ impl<'a> Parser<'a, '_> {
         file
     }
 
+    /// A file begins with `.version`, and `.target` is next.
+    fn header_order(&mut self) {
+        let place =
+            |word: &str, this: &Self| this.tokens.iter().position(|token| this.text_of(*token) == word);
+        let (Some(version), Some(target)) = (place(".version", self), place(".target", self)) else { return };
+        let misplaced = if version > 0 {
+            (version, "`.version` is not at the start of the file", "make it the first directive")
+        } else if target > 2 {
+            (target, "`.target` is not right after `.version`", "make it the second directive")
+        } else {
+            return;
+        };
+        let (at, message, help) = misplaced;
+        self.diagnostics.push(Diagnostic::error(self.tokens[at].span, message).with_help(help));
+    }
+
     /// One directive, declaration or function of the module.
     fn module_item(&mut self, file: &mut FileAst<'a>) -> Parsed<()> {
-        if self.kind() == TokenKind::DwarfLine || self.is(Punct::Semicolon) {
+        if self.kind() == TokenKind::DwarfLine {
             self.at += 1;
             return Ok(());
         }

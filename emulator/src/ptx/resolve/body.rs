@@ -3,11 +3,12 @@
 use super::super::ast::{InstAst, Name, Stmt};
 use super::super::decode::{self, RawInst, Signatures};
 use super::super::diagnostic::Diagnostic;
+use super::super::forms::{Decides, Tables};
 use super::super::ids::{BranchTableId, CallTableId, FuncId, LabelId, LocId, PrototypeId, VarId};
 use super::super::inst::Guard;
 use super::super::module::{Body, CodeLabel, Loc, Prototype, Refused, Statement};
 use super::super::types::ScalarType;
-use super::operand::ArgKind;
+use super::operand::{Arg, ArgKind};
 use super::resolver::Resolver;
 use super::scope::{Names, Symbol};
 use super::vars;
@@ -146,6 +147,13 @@ impl<'a> Resolver<'a> {
             Some(Some(guard)) => Some(guard),
             None => None,
         };
+        let decides = match self.exists(code, inst, &args) {
+            Ok(decides) => decides,
+            Err(error) => {
+                self.diagnostics.push(*error);
+                return;
+            }
+        };
         let raw = RawInst {
             guard,
             opcode: inst.opcode,
@@ -157,9 +165,27 @@ impl<'a> Resolver<'a> {
         let signatures = Signatures { functions: &self.functions, prototypes: &code.body.prototypes };
         let statement = match decode::decode(raw, self.text, &code.names.registers, &signatures) {
             Ok(decoded) => Statement::Inst(decoded),
+            Err(error) if decides == Decides::Decoder => {
+                self.diagnostics.push(*error);
+                return;
+            }
             Err(diagnostic) => Statement::Unsupported(Box::new(Refused { guard, diagnostic: *diagnostic })),
         };
         code.body.statements.push(statement);
+    }
+
+    /// Checks that PTX has the instruction.
+    fn exists(
+        &mut self,
+        code: &Code<'a>,
+        inst: &InstAst<'a>,
+        args: &[Arg<'a>],
+    ) -> Result<Decides, Box<Diagnostic>> {
+        let last = inst.modifiers(self.tokens).last().map_or(inst.opcode.span, |last| last.span);
+        let span = inst.opcode.span.to(last);
+        let whole = Name { text: self.text.get(span.bytes()).unwrap_or(inst.opcode.text), span };
+        let tables = Tables { registers: &code.names.registers, vars: &self.vars };
+        self.forms.check(inst.opcode, whole, args, &tables)
     }
 
     fn guard(&mut self, code: &mut Code<'a>, negated: bool, name: Name<'a>) -> Option<Guard> {

@@ -3,8 +3,8 @@
 //! This file collects the module's symbols and checks the header; `resolver` holds the state, `vars` turns
 //! declarations into variables, `init` their initialisers into bytes, `body` walks a function's statements, `operand` its
 //! operands, `scope` holds the name tables and `constant` the arithmetic. Every undefined or doubly
-//! defined name is reported; instructions are decoded on the way, and those that the decoder refuses stay
-//! in the code as unsupported.
+//! defined name is reported; instructions are compared with the forms of PTX and decoded on the way, and those that
+//! are not emulated stay in the code as unsupported.
 
 mod body;
 mod constant;
@@ -22,6 +22,7 @@ pub(super) use operand::{Arg, ArgKind};
 
 use super::ast::{FileAst, FunctionAst, Name};
 use super::diagnostic::{Diagnostic, Diagnostics};
+use super::forms::{Architecture, Forms, check_header};
 use super::ids::{FuncId, VarId};
 use super::lexer::Token;
 use super::module::{Body, Formal, Function, Linkage, Module, Target, VarSpace};
@@ -29,9 +30,6 @@ use super::source::{SourceFile, Span};
 use resolver::Resolver;
 use scope::{Names, Symbol};
 use vars::DeclaredType;
-
-/// Newest PTX version whose structure is known to be covered.
-const NEWEST_VERSION: (u32, u32) = (9, 5);
 
 /// Resolves and decodes a whole file. Errors go to `diagnostics`; with any, the module is incomplete.
 pub(super) fn resolve(
@@ -48,10 +46,12 @@ pub(super) fn resolve(
         symbols: HashMap::new(),
         vars: Vec::new(),
         functions: Vec::new(),
+        forms: Forms::new(architecture(&file)),
         initialised_bytes: 0,
     };
     let version = resolver.version(&file);
     let target = resolver.target(&file);
+    check_header(&file, resolver.diagnostics);
     let address_bits = resolver.address_bits(&file);
     let inits = resolver.module_variables(&file);
     let heads = resolver.function_heads(&file.functions);
@@ -77,40 +77,37 @@ pub(super) fn resolve(
     }
 }
 
+/// Version and target of a file.
+fn architecture(file: &FileAst<'_>) -> Architecture {
+    let digits = file
+        .target
+        .iter()
+        .find_map(|name| name.text.strip_prefix("sm_").or_else(|| name.text.strip_prefix("compute_")));
+    let digits = digits.unwrap_or("");
+    let plain = digits.trim_end_matches(|c: char| c.is_ascii_lowercase());
+    let version = file.version.map_or((0, 0), |(version, _)| version);
+    Architecture { version, sm: plain.parse().unwrap_or(0), specific: plain.len() < digits.len() }
+}
+
 impl<'a> Resolver<'a> {
     fn version(&mut self, file: &FileAst<'_>) -> (u32, u32) {
-        let Some((version, span)) = file.version else {
+        let Some((version, _)) = file.version else {
             let missing = Diagnostic::error(Span::default(), "this file names no PTX version");
             self.diagnostics.push(missing.with_help("begin it with `.version 8.7` or the like"));
             return (0, 0);
         };
-        if version > NEWEST_VERSION {
-            let (major, minor) = NEWEST_VERSION;
-            let newer =
-                format!("PTX {}.{} is newer than the {major}.{minor} known here", version.0, version.1);
-            self.diagnostics.push(Diagnostic::warning(span, newer));
-        }
         version
     }
 
     fn target(&mut self, file: &FileAst<'_>) -> Target {
-        let Some(first) = file.target.first() else {
+        if file.target.is_empty() {
             let missing = Diagnostic::error(Span::default(), "this file names no target");
             self.diagnostics.push(missing.with_help("add `.target sm_75` or the like behind the version"));
             return Target::default();
-        };
-        let number = file.target.iter().find_map(|name| {
-            let digits = name.text.strip_prefix("sm_")?;
-            digits.trim_end_matches(|c: char| c.is_ascii_lowercase()).parse().ok()
-        });
-        if number.is_none() {
-            let unknown = format!("unknown target `{}`", first.text);
-            self.diagnostics
-                .push(Diagnostic::warning(first.span, unknown).with_help("targets look like `sm_75`"));
         }
         Target {
             names: file.target.iter().map(|name| name.text.to_owned()).collect(),
-            sm: number.unwrap_or(0),
+            sm: architecture(file).sm,
         }
     }
 
@@ -163,6 +160,10 @@ impl<'a> Resolver<'a> {
                 });
                 continue;
             };
+            if space == VarSpace::Local && file.version.is_some_and(|(version, _)| version >= (3, 0)) {
+                let span = decl.names.first().map_or_else(Span::default, |name| name.name.span);
+                self.error(span, "a variable of the module in `.local` space is of PTX before 3.0");
+            }
             for declarator in &decl.names {
                 if let Some((name, variable)) = self.declared_variable(decl, declarator, space, None) {
                     let id = VarId::new(self.vars.len());
@@ -205,8 +206,8 @@ impl<'a> Resolver<'a> {
             |this: &Self, symbol: Symbol| matches!(symbol, Symbol::Func(_)) && !(defines && has_body(this));
         let declared = self.declare_global(ast.name, Symbol::Func(id), merge);
         let mut names = Names::new();
-        let returns = self.formals(&ast.returns, id, &mut names);
-        let params = self.formals(&ast.params, id, &mut names);
+        let returns = self.formals(&ast.returns, ast.is_kernel, id, &mut names);
+        let params = self.formals(&ast.params, ast.is_kernel, id, &mut names);
         if !declared {
             return (None, names);
         }
@@ -237,6 +238,7 @@ impl<'a> Resolver<'a> {
     fn formals(
         &mut self,
         decls: &[super::ast::VarDecl<'a>],
+        is_kernel: bool,
         owner: FuncId,
         names: &mut Names<'a>,
     ) -> Vec<Formal> {
@@ -246,6 +248,10 @@ impl<'a> Resolver<'a> {
             for declarator in &decl.names {
                 let name = declarator.name;
                 let Some(space) = vars::var_space(decl) else {
+                    if is_kernel {
+                        self.error(name.span, "a parameter of a kernel is in `.param` space");
+                        continue;
+                    }
                     if let Some(DeclaredType { ty, .. }) = self.register_type(decl, declarator) {
                         if let Err(first) = names.declare_registers(name.text, None, ty, decl.vec, name.span)
                         {
@@ -261,6 +267,10 @@ impl<'a> Resolver<'a> {
                 };
                 if space != VarSpace::Param {
                     self.error(name.span, "a parameter is in `.param` or `.reg` space");
+                    continue;
+                }
+                if is_kernel && matches!(declarator.dims.first(), Some(None)) {
+                    self.error(name.span, "a parameter of a kernel is an array of a known size");
                     continue;
                 }
                 if let Some((name, mut variable)) =

@@ -2,6 +2,7 @@
 
 use super::super::ast::Name;
 use super::super::diagnostic::{Diagnostic, Diagnostics};
+use super::super::forms::Forms;
 use super::super::lexer::Token;
 use super::super::module::{Function, Variable};
 use super::super::source::Span;
@@ -16,6 +17,8 @@ pub(super) struct Resolver<'a> {
     pub(super) symbols: HashMap<&'a str, (Symbol, Span)>,
     pub(super) vars: Vec<Variable>,
     pub(super) functions: Vec<Function>,
+    /// The instruction forms of the file's version and target.
+    pub(super) forms: Forms<'a>,
     /// Bytes of the initial values of all variables so far.
     pub(super) initialised_bytes: u64,
 }

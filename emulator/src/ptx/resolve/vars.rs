@@ -2,7 +2,7 @@
 
 use super::super::ast::{DeclSpace, DeclType, Declarator, Expr, Init, Name, VarDecl};
 use super::super::ids::FuncId;
-use super::super::module::{PointerAttribute, PrototypeParam, VarSpace, Variable};
+use super::super::module::{Linkage, PointerAttribute, PrototypeParam, VarSpace, Variable};
 use super::super::op_data::OpaqueKind;
 use super::super::source::Span;
 use super::super::types::ScalarType;
@@ -116,9 +116,18 @@ impl<'a> Resolver<'a> {
         owner: Option<FuncId>,
     ) -> Option<Variable> {
         let DeclaredType { ty, opaque } = declared_type(decl);
+        if ty == ScalarType::Pred {
+            self.error(declarator.name.span, "a predicate is kept in a register, not in memory");
+            return None;
+        }
         let element_bytes = u64::from(ty.bytes()) * u64::from(decl.vec);
         let name = declarator.name;
         let dims = self.dimensions(declarator, decl.vec)?;
+        let is_open = matches!(declarator.dims.first(), Some(None)) && declarator.init.is_none();
+        if is_open && space != VarSpace::Param && decl.linkage != Linkage::Extern {
+            self.error(name.span, format!("`{}` has no size: give one, or declare it `.extern`", name.text));
+            return None;
+        }
         let size = dims.iter().try_fold(element_bytes, |size, &dim| size.checked_mul(dim));
         let limit = if space == VarSpace::Param { MAX_PARAMETER_BYTES } else { 1 << 40 };
         let Some(size_bytes) = size.filter(|&size| size <= limit) else {

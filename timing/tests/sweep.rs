@@ -209,7 +209,7 @@ fn every_combination_is_checked_before_the_first_run() {
             &["sm.max_warps=16,32", "-o", "out"][..],
             &[
                 "2 of 4 combinations",
-                "gtx480 sm.max_warps=16: sm.max_warps=16: it conflicts with `sm.max_threads_per_block`",
+                "gtx480 sm.max_warps=16: sm.max_warps=16: `sm.max_threads_per_block`: 1024 is refused",
                 "titanx-pascal sm.max_warps=16",
                 "32 × sm.max_warps = 512",
                 "--skip-refused",

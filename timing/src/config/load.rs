@@ -182,12 +182,9 @@ fn refusal(
     };
     let it = plain.place.unwrap_or_default();
     ConfigError {
-        key: String::new(),
         place: Some(format!("--set {}", named.join(" --set "))),
-        message: format!(
-            "it conflicts with `{}` ({it}): {}; change both, with a further value for `{}`",
-            broken.key, broken.rule, broken.key
-        ),
+        message: format!("{}; that value is the one of {it}: change both", broken.rule),
+        key: plain.key,
     }
 }
 

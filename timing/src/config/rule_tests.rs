@@ -199,7 +199,6 @@ const CASES: &[Case] = &[
     (&["l2.dram_queue_entries=0"], "l2.dram_queue_entries", &["0"]),
     (&["l2.latency_cycles=0"], "l2.latency_cycles", &["0"]),
     (&["l2.atomic_cycles=2001"], "l2.atomic_cycles", &["2001"]),
-    (&["l2.partition_hash='ipoly'"], "l2.partition_hash", &["ipoly", "12 slices"]),
     (&["l2.interleave_bytes=64"], "l2.interleave_bytes", &["64", "at least one line"]),
     (&["l2.interleave_bytes=300"], "l2.interleave_bytes", &["300"]),
     (&["dram.channels=0"], "dram.channels", &["0"]),

@@ -3,7 +3,7 @@
 //!
 //! Each rule names the key, the value and the rule itself, so that the message shows how to correct it.
 
-use super::{Dram, GpuConfig, Key, Organisation, PartitionHash, SetHash};
+use super::{Dram, GpuConfig, Key, Organisation, SetHash};
 use super::{MASK_BITS, UNIT_NAMES, latency_name};
 use crate::memory::hash::MAX_IPOLY;
 use crate::memory::{replacement, write};
@@ -271,13 +271,6 @@ fn units(config: &GpuConfig) -> Result<(), Broken> {
 fn memory(config: &GpuConfig) -> Result<(), Broken> {
     carveouts(config)?;
     let l2 = &config.l2;
-    let slices = l2.slices_per_channel * config.dram.channels;
-    require(
-        l2.partition_hash != PartitionHash::Ipoly || slices <= MAX_IPOLY,
-        "l2.partition_hash",
-        "ipoly",
-        &format!("{slices} slices are more than {MAX_IPOLY}"),
-    )?;
     require(
         l2.interleave_bytes.is_power_of_two() && l2.interleave_bytes >= l2.line_bytes,
         "l2.interleave_bytes",

@@ -149,19 +149,9 @@ mod tests {
     use clap::CommandFactory;
     use warplab_host::options::unclassified;
 
-    /// Options whose value is a file or folder that is read.
+    /// Options whose value is a file or folder that is read, or a key of a configuration.
     const READS: [&str; 12] = [
-        "against",
-        "before",
-        "config",
-        "emu",
-        "file",
-        "instructions",
-        "match",
-        "metrics",
-        "ptxas",
-        "set",
-        "work",
+        "against", "before", "config", "emu", "file", "instructions", "match", "ptxas", "set", "vary", "work",
         "workloads",
     ];
 

@@ -151,7 +151,17 @@ mod tests {
 
     /// Options whose value is a file or folder that is read, or a key of a configuration.
     const READS: [&str; 12] = [
-        "against", "before", "config", "emu", "file", "instructions", "match", "ptxas", "set", "vary", "work",
+        "against",
+        "before",
+        "config",
+        "emu",
+        "file",
+        "instructions",
+        "match",
+        "ptxas",
+        "set",
+        "vary",
+        "work",
         "workloads",
     ];
 

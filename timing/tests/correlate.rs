@@ -34,7 +34,7 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
     let path = keep.path().to_path_buf();
     let launch = |kernel, blocks| Item::Launch(Launch { kernel, stream: 0, blocks, threads: 64 });
     let kernels = [common::mixed("_Z4stepPKfPfi"), common::arithmetic("sum", 50)];
-    common::record(&path.join("heat.wtrace"), &kernels, &[launch(0, 8), launch(1, 4), launch(0, 16)]);
+    common::record(&path.join("heat.wtrace"), &kernels, &[launch(0, 8), launch(1, 4), launch(0, 8)]);
     passes(&path, &["replay", "heat.wtrace", "--config", "gtx480", "--json", "heat.json"]);
     (keep, path)
 }

@@ -115,7 +115,13 @@ pub(super) fn run(arguments: &Arguments, command: &[String]) -> Result<(), CliEr
             }
             Err(StudyError::Launches { input, unreadable, .. }) => {
                 select.leave_out(input, unreadable.launches.iter().map(|(launch, ..)| *launch));
-                left_out.launches(opened[input].0, *unreadable)?;
+                let path = opened[input].0;
+                if let Err(told) = left_out.launches(path, *unreadable) {
+                    // None of its launches is left.
+                    opened.remove(input);
+                    select.remove_input(input);
+                    left_out.unless::<()>(path, Err(told))?;
+                }
             }
             Err(other) => return Err(other.into()),
         }

@@ -10,10 +10,10 @@ mod name;
 mod operand;
 mod requirement;
 mod table;
+mod tables;
 
 use super::ast::Name;
 use super::diagnostic::Diagnostic;
-use super::module::{Register, Variable};
 use super::resolve::Arg;
 use super::source::Span;
 use name::Candidate;
@@ -21,18 +21,13 @@ pub(super) use operand::Decides;
 pub(super) use requirement::{Architecture, check_header};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
+pub(super) use tables::Tables;
 
 /// What of the file decides whether an instruction exists in it, and the names that were found to exist.
 pub(super) struct Forms<'a> {
     architecture: Architecture,
     /// Forms that an instruction's name matches, by the name as written.
     known: FxHashMap<&'a str, Rc<[Candidate]>>,
-}
-
-/// What operands refer to.
-pub(super) struct Tables<'c> {
-    pub(super) registers: &'c [Register],
-    pub(super) vars: &'c [Variable],
 }
 
 impl<'a> Forms<'a> {

@@ -5,9 +5,9 @@ use super::super::module::VarSpace;
 use super::super::resolve::{Arg, ArgKind, Const};
 use super::super::source::Span;
 use super::super::types::ScalarType as T;
-use super::Tables;
 use super::name::{Candidate, Operand};
 use super::table::{Kind, Second};
+use super::tables::Tables;
 
 /// Where operands differ from a form.
 #[derive(Clone, Debug)]

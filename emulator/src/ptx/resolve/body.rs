@@ -8,7 +8,7 @@ use super::super::ids::{BranchTableId, CallTableId, FuncId, LabelId, LocId, Prot
 use super::super::inst::Guard;
 use super::super::module::{Body, CodeLabel, Loc, Prototype, Refused, Statement};
 use super::super::types::ScalarType;
-use super::operand::{Arg, ArgKind};
+use super::arg::{Arg, ArgKind};
 use super::resolver::Resolver;
 use super::scope::{Names, Symbol};
 use super::vars;

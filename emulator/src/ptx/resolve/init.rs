@@ -6,7 +6,7 @@ use super::super::ast::{BinaryOp, Expr, Init};
 use super::super::ids::VarId;
 use super::super::module::{Initializer, Relocation, RelocationTarget, VarSpace};
 use super::super::types::ScalarType;
-use super::operand::ArgKind;
+use super::arg::ArgKind;
 use super::resolver::Resolver;
 use super::scope::Names;
 

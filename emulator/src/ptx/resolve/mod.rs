@@ -6,6 +6,7 @@
 //! defined name is reported; instructions are compared with the forms of PTX and decoded on the way, and those that
 //! are not emulated stay in the code as unsupported.
 
+mod arg;
 mod body;
 mod constant;
 mod init;
@@ -17,8 +18,8 @@ mod vars;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+pub(super) use arg::{Arg, ArgKind};
 pub(super) use constant::Const;
-pub(super) use operand::{Arg, ArgKind};
 
 use super::ast::{FileAst, FunctionAst, Name};
 use super::diagnostic::{Diagnostic, Diagnostics};

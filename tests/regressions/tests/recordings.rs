@@ -7,8 +7,12 @@ use std::path::Path;
 
 /// The launches of a replay.
 fn launches(trace: &Path, config: &str) -> Vec<Value> {
+    launches_with(trace, &["--config", config])
+}
+
+fn launches_with(trace: &Path, options: &[&str]) -> Vec<Value> {
     let json = trace.with_extension("json");
-    succeeds(program("timing").arg("replay").arg(trace).args(["--config", config, "--json"]).arg(&json));
+    succeeds(program("timing").arg("replay").arg(trace).args(options).arg("--json").arg(&json));
     let text = std::fs::read_to_string(json).expect("the result");
     let value: Value = serde_json::from_str(&text).expect("JSON");
     value["traces"][0]["launches"].as_array().expect("launches").clone()
@@ -103,7 +107,8 @@ fn atomics_at_one_address_are_requests_of_half_a_warp() {
 fn writes_that_l2_keeps_hit() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = record("three_launches", folder.path());
-    for launch in launches(&trace, "qv100") {
+    // L2 is empty at every launch, so that each allocates the lines that it writes.
+    for launch in launches_with(&trace, &["--config", "qv100", "--set", "launch.flush_l2=true"]) {
         let (hits, all) = (count(&launch, "l2_hits"), count(&launch, "l2_accesses"));
         let parts = hits + count(&launch, "l2_misses") + count(&launch, "l2_merges");
         assert_eq!(parts, all);

@@ -158,11 +158,13 @@ pub(in super::super) fn check_header(file: &FileAst<'_>, diagnostics: &mut Diagn
             }
             Some(_) => {}
             None => {
-                let guess = names::nearest(&plain, known.map(|(name, _)| *name));
-                let help = guess.map_or_else(
-                    || "targets look like `sm_75`".to_owned(),
-                    |guess| format!("did you mean `{guess}`?"),
-                );
+                let help = match names::nearest(&plain, known.clone().map(|(name, _)| *name)) {
+                    Some(guess) => format!("did you mean `{guess}`?"),
+                    None => {
+                        let all: Vec<String> = known.map(|(name, _)| format!("`{name}`")).collect();
+                        format!("there are {}", all.join(", "))
+                    }
+                };
                 let message = format!("there is no target `{}`", target.text);
                 diagnostics.push(Diagnostic::error(target.span, message).with_help(help));
             }

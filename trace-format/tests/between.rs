@@ -12,7 +12,7 @@ fn transfer(n: u64) -> TransferRecord {
         kind,
         bytes: 100 + n,
         to: n << 40,
-        from: u64::MAX - n,
+        from: u64::MAX - 1000 - n,
         stream: n % 4,
         after_launches: n / 2,
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 const MAX_BYTES: usize = 192 << 20;
 
 /// Bytes of a frame's own structures, which are most of a small launch's frame.
-const FRAME_BYTES: usize = 2 << 10;
+const FRAME_BYTES: usize = 4 << 10;
 
 /// A frame that is decompressed on first use.
 #[derive(Debug)]

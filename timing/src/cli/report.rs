@@ -81,11 +81,17 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         match study_all(&names, &workloads, threads) {
             Ok(done) => break done,
             Err((Some(input), StudyError::Launches { unreadable, .. })) => {
-                // Its replays are those of the same launches.
-                let (path, workload) = &mut workloads[input];
-                let launches = workload.launches.iter().copied();
                 let bad: Vec<usize> = unreadable.launches.iter().map(|(launch, ..)| *launch).collect();
-                left_out.launches(path, *unreadable)?;
+                let path = workloads[input].0;
+                if let Err(told) = left_out.launches(path, *unreadable) {
+                    // None of its launches is left.
+                    workloads.remove(input);
+                    left_out.unless::<()>(path, Err(told))?;
+                    continue;
+                }
+                // Its replays are those of the same launches.
+                let (_, workload) = &mut workloads[input];
+                let launches = workload.launches.iter().copied();
                 let all = 0..workload.trace.launches().len();
                 let chosen: Vec<usize> = launches.filter(|launch| !bad.contains(launch)).collect();
                 let without = selection.without(all.filter(|launch| !chosen.contains(launch)));

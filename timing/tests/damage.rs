@@ -47,11 +47,10 @@ fn outcome(folder: &Path, name: &str, whole: &[Value]) -> Outcome {
         let found = launches(&output);
         assert!(!found.is_empty() && found.len() < whole.len(), "{name}: {said}");
         for launch in &found {
-            let same = |key: &str| {
-                let number = launch["launch"].as_u64().expect("a number") as usize;
+            let number = launch["launch"].as_u64().expect("a number") as usize;
+            for key in ["kernel", "warp_instructions", "thread_instructions", "rf_reads"] {
                 assert_eq!(launch[key], whole[number][key], "{name}: {key}");
-            };
-            ["kernel", "warp_instructions", "thread_instructions", "rf_reads"].map(same);
+            }
         }
         assert!(said.contains("cannot be read") && said.contains("--launches"), "{name}: {said}");
         return Outcome::Others;

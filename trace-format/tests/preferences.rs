@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{Builder, exit, launch_record};
-use trace_format::container::format::{self, RecordRef};
+use common::{Builder, damaged_record_is_named, exit, launch_record};
+use trace_format::container::format;
 use trace_format::container::{LaunchRecord, TraceError};
 use trace_format::reader::Trace;
 use trace_format::writer::{TraceWriter, WriterOptions};
@@ -64,19 +64,5 @@ fn damaged_and_impossible_preferences_are_named() {
     let refused = write(&path, &[Some(101)]).expect_err("more than all").to_string();
     assert!(refused.contains("101 percent"), "{refused}");
     write(&path, &[Some(30)]).unwrap();
-    let whole = std::fs::read(&path).unwrap();
-    let offset = {
-        let trace = Trace::open(&path).unwrap();
-        trace.records().iter().find(|record| record.0 == format::PREFERENCES).unwrap().1
-    };
-    let record = RecordRef::at(&whole, offset).unwrap();
-    for at in offset..offset + record.bytes() {
-        let mut damaged = whole.clone();
-        damaged[at as usize] ^= 0x10;
-        std::fs::write(&path, &damaged).unwrap();
-        match Trace::open(&path) {
-            Ok(trace) => assert!(trace.incomplete().is_some(), "byte {at}"),
-            Err(error) => assert!(error.to_string().contains("preferring.wtrace"), "{error}"),
-        }
-    }
+    damaged_record_is_named(&path, format::PREFERENCES);
 }

@@ -4,9 +4,11 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::path::Path;
+use trace_format::container::format::RecordRef;
 use trace_format::container::{LaunchRecord, TraceError};
 use trace_format::isa::space::Space;
 use trace_format::isa::*;
+use trace_format::reader::Trace;
 use trace_format::semantics::{Banks, Code, Geometry, Row, Warp, addresses, execute};
 use trace_format::writer::{BlockRecorder, LaunchWriter, TraceWriter, WriteSummary, WriterOptions};
 
@@ -477,4 +479,25 @@ fn statement(b: &mut Builder, rng: &mut Random, depth: u32) {
         }
         _ => b.emit(Inst::new(Op::Call {})),
     };
+}
+
+/// Damages every byte of the first record of a kind, one at a time. Each damaged trace is told to be incomplete, or is
+/// refused with an error that names the file.
+pub(crate) fn damaged_record_is_named(path: &Path, kind: [u8; 4]) {
+    let whole = std::fs::read(path).unwrap();
+    let offset = {
+        let trace = Trace::open(path).unwrap();
+        trace.records().iter().find(|record| record.0 == kind).unwrap().1
+    };
+    let record = RecordRef::at(&whole, offset).unwrap();
+    let name = path.file_name().and_then(std::ffi::OsStr::to_str).unwrap();
+    for at in offset..offset + record.bytes() {
+        let mut damaged = whole.clone();
+        damaged[at as usize] ^= 0x10;
+        std::fs::write(path, &damaged).unwrap();
+        match Trace::open(path) {
+            Ok(trace) => assert!(trace.incomplete().is_some(), "byte {at}"),
+            Err(error) => assert!(error.to_string().contains(name), "{error}"),
+        }
+    }
 }

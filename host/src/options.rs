@@ -59,7 +59,7 @@ fn outputs_of(command: &Command, matches: &ArgMatches) -> Vec<(String, PathBuf)>
 pub fn unclassified(command: &Command, reads: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     let is_path = |option: &Arg| {
-        let shown = option.get_value_names().unwrap_or_default().iter().map(|name| name.to_string());
+        let shown = option.get_value_names().unwrap_or_default().iter().map(ToString::to_string);
         let described = shown.collect::<Vec<_>>().join(" ");
         let names = ["FILE", "DIR", "FOLDER", "PAGE", "OUT", "PATH", "."];
         option.get_value_parser().type_id() == clap::value_parser!(PathBuf).type_id()

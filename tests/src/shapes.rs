@@ -161,6 +161,7 @@ pub fn stores(groups: usize) -> String {
 #[must_use]
 pub fn accesses(groups: usize) -> String {
     let mut w = Writer::new(8);
+    w.line(format_args!(".shared .align 4 .b8 words[256];"));
     for i in 0..groups {
         for k in 0..6 {
             let (r, at) = (w.below(8), (i * 6 + k) % 1000 * 4);
@@ -168,7 +169,7 @@ pub fn accesses(groups: usize) -> String {
         }
         let r = w.below(8);
         w.line(format_args!(
-            "st.shared.u32 [{}], %r{r};\nld.shared.u32 %r{r}, [{}];",
+            "st.shared.u32 [words+{}], %r{r};\nld.shared.u32 %r{r}, [words+{}];",
             i % 64 * 4,
             i % 61 * 4
         ));

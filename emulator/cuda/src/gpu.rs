@@ -313,10 +313,8 @@ fn finish(why: &str) {
     if !ending::complete(why) {
         ending::fail();
     }
-    if initialised() {
-        if !summary::show() {
-            ending::fail();
-        }
+    if initialised() && !summary::show() {
+        ending::fail();
     }
 }
 

@@ -128,6 +128,7 @@ const OUTPUTS: &[(&str, &str)] = &[
 /// Options whose value is a folder: what they replace in it is in tests of its own.
 const FOLDERS: &[&str] = &[
     "demo --out",
+    "demo man --output",
     "emu extract --output",
     "emu man --output",
     "timing explore --output",
@@ -420,7 +421,7 @@ fn a_result_names_the_trace_that_was_replayed() {
     };
     let acts: [&dyn Fn(); 2] =
         [&|| fs::rename(place.at("small.wtrace"), place.at("t.wtrace")).expect("replaced"), &|| {
-            fs::remove_file(place.at("t.wtrace")).expect("removed")
+            fs::remove_file(place.at("t.wtrace")).expect("removed");
         }];
     for act in acts {
         fs::remove_file(place.at("t.json")).expect("removed");

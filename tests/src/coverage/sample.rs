@@ -76,8 +76,8 @@ impl Sample {
     pub fn ptx(&self, dialect: Dialect) -> String {
         use std::fmt::Write;
         let (version, target) = match dialect {
-            Dialect::Typed => ("8.7", "sm_90"),
-            Dialect::Untyped => ("9.0", "sm_100"),
+            Dialect::Typed => ("9.1", "sm_90"),
+            Dialect::Untyped => ("9.1", "sm_100"),
         };
         let mut text = format!(".version {version}\n.target {target}\n.address_size 64\n{}\n", self.module);
         text += ".visible .entry kernel(\n\t.param .u64 p_in,\n\t.param .u64 p_out,\n\t.param .align 16 .b8 p_struct[64]\n)\n{\n";

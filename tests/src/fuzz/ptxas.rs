@@ -178,9 +178,9 @@ pub fn compare(
             _ => continue,
         };
         if is_ours {
-            tally.wrong += 1
+            tally.wrong += 1;
         } else {
-            tally.missed += 1
+            tally.missed += 1;
         }
         differences.push(Difference { seed, mutant, error, ours: is_ours });
     }

@@ -124,7 +124,7 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
         Command::Explore(arguments) => done(explore::run(arguments, &catalogue, &command)),
         Command::Reproduce(arguments) => done(reproduce::run(arguments, &catalogue, &command)),
         Command::Compare(arguments) => compare::run(arguments),
-        Command::Rerun(arguments) => rerun::run(arguments, Arguments::command()),
+        Command::Rerun(arguments) => rerun::run(arguments, &Arguments::command()),
         Command::Correlate(arguments) => correlate::run(arguments, &command),
         Command::List(arguments) => done(list::run(arguments, &catalogue)),
         Command::ImportTrace(arguments) => done(import_trace::run(arguments)),

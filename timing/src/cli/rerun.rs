@@ -31,7 +31,7 @@ pub(super) struct Arguments {
 /// Commands whose result can be produced again: without the options that write, they write nothing.
 const AGAIN: [&str; 6] = ["replay", "study", "why", "explore", "correlate", "report"];
 
-pub(super) fn run(arguments: &Arguments, timing: clap::Command) -> Result<ExitCode, CliError> {
+pub(super) fn run(arguments: &Arguments, timing: &clap::Command) -> Result<ExitCode, CliError> {
     let table = of_table(&arguments.result)?;
     let before = table.as_ref().map_or_else(|| read(&arguments.result), |by| Ok(by.clone()))?;
     let shown = arguments.result.display();
@@ -112,7 +112,7 @@ fn check(by: &Value) -> Result<(), String> {
 
 /// The command of a result without the options that write files or submit jobs, and those options. The result may come from
 /// anyone: only commands that write nothing without these options are accepted.
-fn harmless(words: &[String], timing: clap::Command) -> Result<(Vec<String>, Vec<String>), String> {
+fn harmless(words: &[String], timing: &clap::Command) -> Result<(Vec<String>, Vec<String>), String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let name = words.get(1).copied().unwrap_or_default();
     if !AGAIN.contains(&name) {
@@ -127,7 +127,7 @@ fn harmless(words: &[String], timing: clap::Command) -> Result<(Vec<String>, Vec
         let why = why.to_string();
         format!("its command cannot be read: {}", why.lines().next().unwrap_or_default())
     })?;
-    let written = options::written_by(&timing, &parsed);
+    let written = options::written_by(timing, &parsed);
     match written.iter().find(|(_, _, values)| values.iter().any(|value| value != "-")) {
         Some((option, ..)) => Err(format!("its command would write what {option} names")),
         None => Ok((kept.into_iter().map(str::to_owned).collect(), removed)),
@@ -195,7 +195,7 @@ mod tests {
                 }
                 for form in forms {
                     let form: Vec<&str> = form.iter().map(String::as_str).collect();
-                    let (kept, removed) = harmless(&command(name, &form), timing.clone()).expect(&long);
+                    let (kept, removed) = harmless(&command(name, &form), &timing).expect(&long);
                     assert_eq!(kept, command(name, &[]), "{form:?}");
                     assert_eq!(removed, [form.join(" ")]);
                     tried += 1;
@@ -210,9 +210,9 @@ mod tests {
         let timing = Arguments::command();
         for name in timing.get_subcommands().map(clap::Command::get_name).filter(|name| !AGAIN.contains(name))
         {
-            let told = harmless(&command(name, &[]), timing.clone()).expect_err(name);
+            let told = harmless(&command(name, &[]), &timing).expect_err(name);
             assert!(told.contains("is not produced again"), "{told}");
         }
-        assert!(harmless(&command("replay", &["--wrong"]), timing).is_err());
+        assert!(harmless(&command("replay", &["--wrong"]), &timing).is_err());
     }
 }

@@ -148,7 +148,7 @@ pub fn check_launches(
             continue;
         }
         // Where lanes reconverge decides about cycles and refuses nothing.
-        prepare(trace, *launch, config, techniques, false, Arc::from(Vec::new()), &Plain)?;
+        prepare(trace, *launch, config, techniques, false, Arc::from(Vec::new()), Plain)?;
     }
     Ok(())
 }

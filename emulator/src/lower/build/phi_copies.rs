@@ -133,31 +133,57 @@ impl<V: Value> Phis<V> {
         (starts, readers)
     }
 
-    /// Finds what each phi is; returns how often one was examined.
-    fn settle(&mut self) -> usize {
+    /// Finds what each phi is, those that no path defines `undefined`; returns how often one was examined.
+    fn settle(&mut self, undefined: V) -> usize {
         let count = self.own.len();
         let (starts, readers) = self.readers();
-        let mut queue: VecDeque<usize> = (0..count).collect();
-        let mut queued = vec![true; count];
+        let of = |phi: usize| &readers[starts[phi]..starts[phi + 1]];
+        let mut queue = Queue { order: (0..count).collect(), queued: vec![true; count] };
         let mut examined = 0;
-        while let Some(phi) = queue.pop_front() {
-            queued[phi] = false;
-            if self.known[phi] == Some(self.own[phi]) {
-                continue;
-            }
-            examined += 1;
-            let known = self.evaluate(phi);
-            if known == self.known[phi] {
-                continue;
-            }
-            self.known[phi] = known;
-            for &reader in &readers[starts[phi]..starts[phi + 1]] {
-                if !std::mem::replace(&mut queued[reader], true) {
-                    queue.push_back(reader);
+        loop {
+            while let Some(phi) = queue.pop() {
+                if self.known[phi] == Some(self.own[phi]) {
+                    continue;
+                }
+                examined += 1;
+                let known = self.evaluate(phi);
+                if known.is_some() && known != self.known[phi] {
+                    self.known[phi] = known;
+                    queue.push(of(phi));
                 }
             }
+            // What nothing is known of now is defined nowhere, and its readers are no copies of their other arguments.
+            let open: Vec<usize> = (0..count).filter(|&phi| self.known[phi].is_none()).collect();
+            if open.is_empty() {
+                return examined;
+            }
+            for phi in open {
+                self.known[phi] = Some(undefined);
+                queue.push(of(phi));
+            }
         }
-        examined
+    }
+}
+
+/// Phis that are to be examined, each once.
+struct Queue {
+    order: VecDeque<usize>,
+    queued: Vec<bool>,
+}
+
+impl Queue {
+    fn pop(&mut self) -> Option<usize> {
+        let phi = self.order.pop_front()?;
+        self.queued[phi] = false;
+        Some(phi)
+    }
+
+    fn push(&mut self, phis: &[usize]) {
+        for &phi in phis {
+            if !std::mem::replace(&mut self.queued[phi], true) {
+                self.order.push_back(phi);
+            }
+        }
     }
 }
 
@@ -184,8 +210,8 @@ fn remove_words(f: &mut Func) -> usize {
     for phi in f.blocks.iter().flat_map(|block| &block.phis) {
         phis.push(Val::Reg(phi.dst), phi.args.iter().map(argument));
     }
-    let examined = phis.settle();
-    let mut known = phis.own.iter().zip(&phis.known).map(|(&own, known)| (own, known.unwrap_or(Val::ZERO)));
+    let examined = phis.settle(Val::ZERO);
+    let mut known = phis.own.iter().zip(&phis.known).map(|(&own, known)| (own, known.unwrap_or(own)));
     for block in 0..f.blocks.len() {
         let mut list = std::mem::take(&mut f.blocks[block].phis);
         list.retain(|phi| {
@@ -211,8 +237,8 @@ fn remove_predicates(f: &mut Func) -> usize {
     for phi in f.blocks.iter().flat_map(|block| &block.pphis) {
         phis.push(PSrc::of(phi.dst), phi.args.iter().map(argument));
     }
-    let examined = phis.settle();
-    let mut known = phis.own.iter().zip(&phis.known).map(|(&own, known)| (own, known.unwrap_or(PSrc::FALSE)));
+    let examined = phis.settle(PSrc::FALSE);
+    let mut known = phis.own.iter().zip(&phis.known).map(|(&own, known)| (own, known.unwrap_or(own)));
     for block in 0..f.blocks.len() {
         let mut list = std::mem::take(&mut f.blocks[block].pphis);
         list.retain(|phi| {
@@ -271,5 +297,22 @@ mod tests {
         let (mut f, values) = nested(1, |_, _| Val::Undef);
         remove(&mut f);
         assert_eq!(f.blocks[0].phis[0].dst, values[1]);
+    }
+
+    #[test]
+    fn a_phi_that_reads_one_that_no_path_defines_is_no_copy_of_its_other_argument() {
+        let mut f = Func::default();
+        let [defined, undefined, both] = [(); 3].map(|()| f.new_reg());
+        for (dst, args) in
+            [(undefined, vec![Val::Undef; 2]), (both, vec![Val::Reg(undefined), Val::Reg(defined)])]
+        {
+            let block = f.new_block(None);
+            f.defs[dst.index()] = Def::Phi(block);
+            f.block_mut(block).phis.push(Phi { dst, args });
+        }
+        remove(&mut f);
+        assert_eq!(f.resolve(Val::Reg(undefined)), Val::ZERO);
+        assert_eq!(f.resolve(Val::Reg(both)), Val::Reg(both));
+        assert_eq!(f.blocks[1].phis[0].args, [Val::ZERO, Val::Reg(defined)]);
     }
 }

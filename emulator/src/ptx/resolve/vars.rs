@@ -104,8 +104,18 @@ impl<'a> Resolver<'a> {
             self.error(declarator.name.span, "only registers can be declared with `<n>`");
             return None;
         }
+        self.kept_in_memory(decl, declarator)?;
         let variable = self.variable(decl, declarator, space, owner)?;
         Some((declarator.name, variable))
+    }
+
+    /// Reports a predicate that is declared in memory.
+    fn kept_in_memory(&mut self, decl: &VarDecl<'a>, declarator: &Declarator<'a>) -> Option<()> {
+        if declared_type(decl).ty == ScalarType::Pred {
+            self.error(declarator.name.span, "a predicate is kept in a register, not in memory");
+            return None;
+        }
+        Some(())
     }
 
     fn variable(
@@ -116,10 +126,6 @@ impl<'a> Resolver<'a> {
         owner: Option<FuncId>,
     ) -> Option<Variable> {
         let DeclaredType { ty, opaque } = declared_type(decl);
-        if ty == ScalarType::Pred {
-            self.error(declarator.name.span, "a predicate is kept in a register, not in memory");
-            return None;
-        }
         let element_bytes = u64::from(ty.bytes()) * u64::from(decl.vec);
         let name = declarator.name;
         let dims = self.dimensions(declarator, decl.vec)?;
@@ -200,6 +206,9 @@ impl<'a> Resolver<'a> {
         for decl in decls {
             for declarator in &decl.names {
                 let space = var_space(decl);
+                if space.is_some() && self.kept_in_memory(decl, declarator).is_none() {
+                    continue;
+                }
                 if let Some(variable) =
                     self.variable(decl, declarator, space.unwrap_or(VarSpace::Param), None)
                 {

@@ -89,7 +89,8 @@ fn nested(w: &mut Writer<'_>, id: usize) -> String {
     .replacen("setp.lt", &format!("setp.ne.s32 %u{id}_1, {e}, 0;\nsetp.lt"), 1)
 }
 
-/// One operation at two places, with one mask.
+/// One operation at two places, with one mask. Each result is stored: an operation whose result nobody reads may be removed,
+/// and the other place would then wait for lanes that never come.
 fn two_places(w: &mut Writer<'_>, id: usize) -> String {
     let condition = w.condition();
     // The mask of all lanes, or of those on its side of an even and an odd half.
@@ -102,15 +103,16 @@ fn two_places(w: &mut Writer<'_>, id: usize) -> String {
     let reduction = w.dice.pick(&["add.u32", "max.s32", "min.u32", "or.b32", "xor.b32"]);
     let operation = |w: &mut Writer<'_>| {
         let (d, a, p, q) = (w.r(), w.r(), w.p(), w.p());
-        match kind {
+        let text = match kind {
             0 => format!("vote.sync.ballot.b32 {d}, {q}, {mask};"),
-            1 => format!("vote.sync.{mode}.pred {p}, {q}, {mask};"),
+            1 => format!("vote.sync.{mode}.pred {p}, {q}, {mask};\nselp.b32 {d}, 1, 0, {p};"),
             2 if shuffle == "bfly" => format!("shfl.sync.bfly.b32 {d}|{p}, {a}, {step}, 31, {mask};"),
             2 if halves => format!("shfl.sync.bfly.b32 {d}, {a}, 4, 31, {mask};"),
             2 => format!("shfl.sync.idx.b32 {d}, {a}, {step}, 31, {mask};"),
             3 => format!("match.any.sync.b32 {d}, {a}, {mask};"),
             _ => format!("redux.sync.{reduction} {d}, {a}, {mask};"),
-        }
+        };
+        format!("{text}\nst.volatile.global.u32 [%scratch+124], {d};")
     };
     let (first, second) = (operation(w), operation(w));
     let (before, after, between) = (integer::line(w), integer::line(w), integer::line(w));

@@ -160,7 +160,7 @@ impl Function {
         there.into_iter().filter_map(|(name, there)| there.then_some(name)).collect()
     }
 
-    fn print(&self, strict: bool, text: &mut String) {
+    fn print(&self, text: &mut String) {
         let Signature { params, typed, .. } = &self.signature;
         let _ = writeln!(
             text,
@@ -171,7 +171,7 @@ impl Function {
         );
         let mut body = String::new();
         print_all(&self.body, &mut body);
-        registers(text, self.pools, *typed, strict, &body);
+        registers(text, self.pools, *typed, &body);
         *text += "\t.reg .b32 %gtid;\n\tmov.u32 %gtid, %tid.x;\n";
         if self.uses_local {
             let _ = writeln!(text, "\t.local .align 16 .b8 l_array[{LOCAL_BYTES}];");
@@ -195,7 +195,7 @@ impl Function {
 }
 
 /// The functions that a text calls, and those that they call.
-pub(super) fn print(functions: &[Function], strict: bool, body: &str, text: &mut String) {
+pub(super) fn print(functions: &[Function], body: &str, text: &mut String) {
     let mut printed: Vec<String> = Vec::new();
     let called = |name: &str, body: &str, printed: &[String]| {
         let names = |text: &str| {
@@ -208,7 +208,7 @@ pub(super) fn print(functions: &[Function], strict: bool, body: &str, text: &mut
     for function in functions.iter().rev() {
         if called(&function.name, body, &printed) {
             let mut text = String::new();
-            function.print(strict, &mut text);
+            function.print(&mut text);
             printed.push(text);
         }
     }

@@ -140,9 +140,11 @@ fn bits(w: &mut Writer<'_>) -> String {
     }
 }
 
-/// An instruction on a bit field. ptxas leaves open what it makes of places and lengths above 255, which are read from registers.
+/// An instruction on a bit field, whose place and length are constants to 255. ptxas leaves open what it makes of larger ones,
+/// which are read from registers.
 fn field(w: &Writer<'_>, instruction: &str, start: &str, length: &str) -> String {
-    if !w.strict() {
+    let large = |amount: &str| amount.parse::<u64>().is_ok_and(|amount| amount > 255);
+    if !w.strict() && !large(start) && !large(length) {
         return format!("{instruction}, {start}, {length};");
     }
     let cut = |name: &str, amount: &str| match amount.starts_with('%') {
@@ -204,14 +206,14 @@ fn conversion(w: &mut Writer<'_>) -> String {
     let (d, a) = (w.int(result_bits), w.int(source_bits));
     let sat = w.dice.pick(&["", "", ".sat"]);
     let (to_type, from_type) = (signed(w, to), signed(w, from));
-    // ptxas refuses it where no value needs it.
+    // It is refused where no value needs it.
     let (to_signed, from_signed) = (to_type.starts_with('s'), from_type.starts_with('s'));
     let fits = match (from_signed, to_signed) {
         (true, false) => false,
         (false, true) => to > from,
         _ => to >= from,
     };
-    let sat = if w.strict() && fits { "" } else { sat };
+    let sat = if fits { "" } else { sat };
     format!("{guard}cvt{sat}.{to_type}.{from_type} {d}, {a};")
 }
 
@@ -356,7 +358,7 @@ pub(super) fn predicate(w: &mut Writer<'_>) -> String {
 /// dot products, video, packing conversions.
 fn packed(w: &mut Writer<'_>) -> String {
     let guard = w.guard();
-    let (d, a, b, c) = (w.r(), w.packed_operand(), w.packed_operand(), w.r());
+    let (d, a, b, c) = (w.r(), w.r(), w.r(), w.r());
     let signs = [w.dice.pick(&["u", "s"]), w.dice.pick(&["u", "s"])];
     let half = if w.has(80) { w.dice.pick(&["f16x2", "bf16x2"]) } else { "f16x2" };
     match w.dice.below(10) {
@@ -392,7 +394,7 @@ fn packed(w: &mut Writer<'_>) -> String {
             format!("{guard}{kind}{lanes}.{0}32.{0}32.{0}32{sums} {d}, {a}, {b}, {c};", signs[0])
         }
         _ => {
-            let (h, l) = if w.strict() { (w.f(), w.f()) } else { (w.f_or_constant(), w.f_or_constant()) };
+            let (h, l) = (w.f(), w.f());
             // `.relu` of minus zero is either zero.
             let form = w.dice.pick(&["rn.f16x2", "rz.f16x2", "rn.bf16x2", "rz.bf16x2"]);
             format!("{guard}cvt.{form}.f32 {d}, {h}, {l};")

@@ -16,10 +16,11 @@ const KINDS: [(char, &str, &str); 6] = [
 
 /// Declares the registers of each kind, and what else a body names.
 ///
-/// If `strict`, words and halves are declared by width, for ptxas takes no others for packed and half-precision numbers.
-pub(crate) fn registers(text: &mut String, pools: Pools, typed: bool, strict: bool, body: &str) {
+/// Words and halves are declared by width where the body has packed or half-precision numbers, which take no others.
+pub(crate) fn registers(text: &mut String, pools: Pools, typed: bool, body: &str) {
+    let halves = body.contains("f16") || body.contains("16x2");
     for (letter, by_width, by_type) in KINDS {
-        let by_type = if strict && matches!(letter, 'h' | 'r') { by_width } else { by_type };
+        let by_type = if halves && matches!(letter, 'h' | 'r') { by_width } else { by_type };
         let (count, ty) = (pools.of(letter), if typed { by_type } else { by_width });
         let _ = writeln!(text, "\t.reg .{ty} %{letter}<{count}>;");
     }

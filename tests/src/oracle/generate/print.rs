@@ -85,7 +85,7 @@ impl Kernel {
             ".global .align 8 .b8 g_table[64] = {1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,250,251,252,253};\n";
         *text +=
             ".const .align 8 .u32 c_table[16] = {3,1,4,1,5,9,2,6,0xFFFFFFFF,0x80000000,5,8,9,7,9,3};\n\n";
-        functions::print(&self.functions, self.target.is_some(), body, text);
+        functions::print(&self.functions, body, text);
         *text += ".visible .entry kernel(\n\t.param .u64 p_in,\n\t.param .u64 p_out,\n\t.param .u64 p_acc,\n";
         *text +=
             "\t.param .u64 p_scratch,\n\t.param .u32 p_word,\n\t.param .u16 p_half,\n\t.param .u64 p_long,\n";
@@ -101,7 +101,7 @@ impl Kernel {
     }
 
     fn declarations(&self, text: &mut String, body: &str) {
-        registers(text, self.pools, self.typed, self.target.is_some(), body);
+        registers(text, self.pools, self.typed, body);
         *text += "\t.reg .b32 %tid_linear, %cta_linear, %gtid, %x0, %x1, %x2, %x3;\n";
         *text += "\t.reg .b64 %in, %inf, %ing, %out, %acc, %scratch, %own, %ownf, %owng, %y0;\n\t.reg .pred %px;\n";
     }

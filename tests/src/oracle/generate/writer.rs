@@ -79,11 +79,6 @@ impl<'d> Writer<'d> {
         self.target.is_some()
     }
 
-    /// A register or constant, where ptxas takes both of our front end and only registers.
-    pub(super) fn packed_operand(&mut self) -> String {
-        if self.strict() { self.r() } else { self.int_or_constant(32) }
-    }
-
     pub(super) fn id(&mut self) -> usize {
         self.next_id += 1;
         self.next_id

@@ -11,8 +11,10 @@ use trace_format::isa::{
     Operand, PackRnd, PredSrc, PrmtMode, Reg, Relu, Rnd, Sat, SatFinite, Sign, Src, Wide, Wrap,
 };
 
-/// Formats of packed integers: the bits of one, whether it has a sign, and the row that saturates to it, if there is one.
-const INTEGERS: [(&str, (u32, bool, Option<IntTy>)); 8] = [
+/// A format of packed integers: the bits of one, whether it has a sign, and the row that saturates to it, if there is one.
+type Packed = (u32, bool, Option<IntTy>);
+
+const INTEGERS: [(&str, Packed); 8] = [
     ("U16", (16, false, Some(IntTy::U16))),
     ("S16", (16, true, Some(IntTy::S16))),
     ("U8", (8, false, Some(IntTy::U8))),

@@ -163,7 +163,7 @@ fn run_body<V: GlobalView, S: BlockSink>(
                         }
                         op => Row::splat(external(op, clock, block.linear, executable)),
                     };
-                    warp.regs.write_row(inst.dst, &value, exec);
+                    warp.regs.write_row(inst.dst, &value, inst.written_lanes(exec));
                     worker.sink.externals(w, Pc(at), inst, &warp.regs, exec);
                     worker.sink.retire(w, Pc(at), inst, &warp.regs, exec);
                 }

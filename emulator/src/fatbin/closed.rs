@@ -37,11 +37,18 @@ const KERNEL_NAMES: [(&str, &str); 8] = [
 /// Beginnings of names of functions of the device runtime, which programs that launch kernels from kernels are linked with.
 const DEVICE_RUNTIME: [&str; 3] = ["cuda", "__cuda_", "__cudaCDP"];
 
+/// Beginnings of names of functions that ptxas writes out of line where files are compiled on their own.
+const COMPILERS: [&str; 4] =
+    ["__cuda_sm", "__cuda__sm", "__cuda_reduxsync_", "__cuda_scalar_video_emulation_"];
+/// Part of the names of the device runtime's own functions.
+const RUNTIME_FILE: &str = "cuda_device_runtime_cu";
+
 /// The closed library that a function of a linked program is of.
 #[must_use]
 pub fn closed_function(name: &str) -> Option<&'static str> {
-    let is_compilers = name.starts_with("__cuda_sm");
+    let is_compilers = COMPILERS.iter().any(|prefix| name.starts_with(prefix));
     let is_runtime = !is_compilers && DEVICE_RUNTIME.iter().any(|prefix| name.starts_with(prefix));
+    let is_runtime = is_runtime || name.contains(RUNTIME_FILE);
     if is_runtime { Some("libcudadevrt") } else { closed_kernel(name) }
 }
 

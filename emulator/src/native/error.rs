@@ -24,7 +24,9 @@ pub enum NativeError {
     },
     /// A kernel of one of NVIDIA's closed libraries.
     #[error(
-        "kernel {kernel} is of {library}, one of NVIDIA's closed libraries, whose licence forbids to disassemble it; it does not run here"
+        "kernel {kernel} is of {library}, one of NVIDIA's closed libraries, whose licence forbids to disassemble it; it does not run \
+         here{}",
+        remedy(library)
     )]
     Closed {
         /// The kernel.
@@ -42,4 +44,10 @@ pub enum NativeError {
         /// What it needs.
         what: String,
     },
+}
+
+/// What runs instead of a closed library's code.
+fn remedy(library: &str) -> &'static str {
+    // The front end has a device runtime of its own.
+    if library == "libcudadevrt" { " (a program that has PTX runs with `--code ptx`)" } else { "" }
 }

@@ -122,7 +122,15 @@ pub fn compile(name: &str, target: &str, flags: &[&str]) -> Option<PathBuf> {
 /// # Panics
 /// If it doesn't.
 pub fn passes(name: &str, target: &str, code: Code) {
-    let Some(app) = compile(name, target, &[]) else { return };
+    passes_with(name, target, code, &[]);
+}
+
+/// The same, compiled with flags.
+///
+/// # Panics
+/// If it doesn't pass.
+pub fn passes_with(name: &str, target: &str, code: Code, flags: &[&str]) {
+    let Some(app) = compile(name, target, flags) else { return };
     let said = succeeds(program("emu").args(["run", "--code", code.name(), "--"]).arg(app));
     assert!(said.lines().any(|line| line.starts_with("PASS")), "{name} {target} {}:\n{said}", code.name());
 }

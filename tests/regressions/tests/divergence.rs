@@ -69,8 +69,9 @@ fn a_refused_launch_is_not_a_success() {
     let folder = tempfile::tempdir().expect("a folder for traces");
     let trace = folder.path().join("careless.wtrace");
     let said = fails(program("emu").args(["run", "--code", "sass", "--"]).arg(&app).arg("look"), 1);
-    assert!(said.contains("launch: cudaErrorInvalidKernelImage"), "{said}");
-    assert!(said.contains("a launch was refused (CUDA_ERROR_INVALID_IMAGE)"), "{said}");
+    assert!(said.contains("launch: cudaErrorNoKernelImageForDevice"), "{said}");
+    assert!(said.contains("a launch was refused (CUDA_ERROR_NO_BINARY_FOR_GPU)"), "{said}");
+    assert!(said.contains("is of libcudadevrt") && said.contains("`--code ptx`"), "{said}");
     fails(program("emu").args(["run", "--code", "sass", "--"]).arg(&app), 1);
     fails(program("emu").args(["record", "--code", "sass", "-o"]).arg(&trace).arg("--").arg(&app), 1);
     let output = run(program("emu").args(["run", "--"]).arg(&app));

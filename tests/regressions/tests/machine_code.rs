@@ -1,6 +1,6 @@
 //! Programs whose machine code was refused, or gave wrong values.
 
-use regressions::{Code, compile, passes, program, succeeds};
+use regressions::{Code, compile, passes, passes_with, program, succeeds};
 
 /// Targets whose machine code runs.
 const TARGETS: [&str; 5] = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_120"];
@@ -9,10 +9,15 @@ const WITH_COPIES: [&str; 4] = ["sm_80", "sm_86", "sm_90", "sm_120"];
 
 /// Runs a program on both paths for each target, and records its machine code: every value of the recording regenerates.
 fn runs(name: &str, targets: &[&str]) {
-    passes(name, targets[0], Code::Ptx);
+    runs_with(name, targets, &[]);
+}
+
+/// The same, compiled with flags.
+fn runs_with(name: &str, targets: &[&str], flags: &[&str]) {
+    passes_with(name, targets[0], Code::Ptx, flags);
     for target in targets {
-        passes(name, target, Code::Sass);
-        let Some(app) = compile(name, target, &[]) else { return };
+        passes_with(name, target, Code::Sass, flags);
+        let Some(app) = compile(name, target, flags) else { return };
         let folder = tempfile::tempdir().expect("a temporary folder");
         let trace = folder.path().join("run.wtrace");
         let mut record = program("emu");
@@ -71,4 +76,15 @@ fn warps_sleep() {
 #[test]
 fn constants_lie_beyond_half_of_a_bank() {
     runs("constant_far", &TARGETS);
+}
+
+#[test]
+fn clocks_are_read_into_uniform_registers() {
+    runs("clock_of_warp", &TARGETS);
+}
+
+/// Functions that ptxas writes out of line, and tables of functions.
+#[test]
+fn files_compiled_on_their_own_run() {
+    runs_with("out_of_line", &TARGETS, &["-rdc=true"]);
 }

@@ -437,7 +437,8 @@ impl Inst {
         if !self.udst.is_zero() && !self.dst.is_zero() {
             return Err(format!("both {} and {} are destinations", self.dst, self.udst));
         }
-        if self.writes_uniform() && !matches!(info.kind, Kind::Pure | Kind::Load(Space::Const)) {
+        let uniform = matches!(info.kind, Kind::Pure | Kind::Load(Space::Const) | Kind::External);
+        if self.writes_uniform() && !uniform {
             return Err(format!("{} cannot write a uniform register or predicate", info.mnemonic));
         }
         if !self.base.is_zero() && !self.op.takes_address() {

@@ -7,9 +7,15 @@ use super::{Cubin, Function};
 use crate::INSTRUCTION_BYTES;
 
 /// Kinds of relocations, by their numbers: `R_CUDA_ABS32_LO_32`, `R_CUDA_ABS32_HI_32`, `R_CUDA_ABS47_34`,
-/// `R_CUDA_ABS55_16_34`.
-const FIELDS: [(u32, CodeField); 4] =
-    [(0x38, CodeField::Low), (0x39, CodeField::High), (0x3a, CodeField::Call), (0x4b, CodeField::LongCall)];
+/// `R_CUDA_FUNC_DESC32_LO_32`, `R_CUDA_FUNC_DESC32_HI_32`, `R_CUDA_ABS55_16_34`.
+const FIELDS: [(u32, CodeField); 6] = [
+    (0x38, CodeField::Low),
+    (0x39, CodeField::High),
+    (0x3a, CodeField::Call),
+    (0x3e, CodeField::Low),
+    (0x3f, CodeField::High),
+    (0x4b, CodeField::LongCall),
+];
 
 /// The part of an instruction that gets an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

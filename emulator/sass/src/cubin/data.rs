@@ -1,8 +1,8 @@
 //! What a module has besides code: variables, constants, and the places in them that hold addresses.
 //!
 //! Addresses are known once the loader has placed the variables, so that the linker leaves *relocations*: a place, a symbol
-//! and an addend. Two kinds occur in the data of linked cubins (64-bit addresses, `R_CUDA_64` and `R_CUDA_G64`); others are
-//! refused. Those of code are in [`super::code`].
+//! and an addend. Three kinds occur in the data of linked cubins (64-bit addresses, `R_CUDA_64` and `R_CUDA_G64`, and those of
+//! functions, `R_CUDA_FUNC_DESC_64`); others are refused. Those of code are in [`super::code`].
 
 use super::error::{CubinError, SectionError};
 use super::file::{File, Section, Symbol};
@@ -21,6 +21,8 @@ pub(super) const CONSTANT2: &str = ".nv.constant2";
 const R_CUDA_64: u32 = 2;
 /// Number of a relocation by a 64-bit generic address.
 const R_CUDA_G64: u32 = 4;
+/// Number of a relocation by the 64-bit address by which a function is called through a pointer.
+const R_CUDA_FUNC_DESC_64: u32 = 0x23;
 /// Numbers of relocations by the handle of a texture and of a surface that the module declares.
 const HANDLES: [(u32, &str); 2] = [(6, "texture"), (0x34, "surface")];
 /// Bytes of an address.
@@ -232,7 +234,9 @@ fn read<'a>(
         let number = entry.number;
         let generic = number == R_CUDA_G64;
         entry.refuse_handles()?;
-        if !generic && number != R_CUDA_64 || kernel.is_some_and(|(_, allowed)| !allowed) {
+        if !generic && !matches!(number, R_CUDA_64 | R_CUDA_FUNC_DESC_64)
+            || kernel.is_some_and(|(_, allowed)| !allowed)
+        {
             return Err(entry.unsupported());
         }
         let at = usize::try_from(entry.offset).unwrap_or(usize::MAX);

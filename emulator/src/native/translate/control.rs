@@ -125,7 +125,7 @@ pub(super) fn translate(
             Inst::new(Op::Bpt {})
         }
         "S2R" | "S2UR" => special(args)?,
-        "CS2R" => {
+        "CS2R" | "CS2UR" => {
             if args.peek_second() == Some("SRZ") && !args.has("32") {
                 let mut inst = Inst::new(Op::MovPair {}).srcs([Src::RZ]);
                 args.dst(&mut inst)?;

@@ -81,7 +81,10 @@ pub(super) fn whole_clock(word: &Instruction, args: &mut Args<'_>) -> Result<Pla
     args.skip(1);
     let [lower, upper] = clock(word).ok_or("it names no clock")?;
     low.op = Op::S2r { sr: lower };
-    Ok(Aside::of([low, Inst { op: Op::S2r { sr: upper }, dst: low.dst.nth(1), ..low }]))
+    Ok(Aside::of([
+        low,
+        Inst { op: Op::S2r { sr: upper }, dst: low.dst.nth(1), udst: low.udst.nth(1), ..low },
+    ]))
 }
 
 /// A literal of 64 bits in a pair.

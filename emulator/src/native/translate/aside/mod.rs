@@ -35,7 +35,7 @@ pub(super) fn translate(
         "R2UR" if control::is_comparison_of_masks(word) => {
             flow::comparison_of_masks(code, at, args).map(Some)
         }
-        "CS2R" if integers::clock(word).is_some() => integers::whole_clock(word, args).map(Some),
+        "CS2R" | "CS2UR" if integers::clock(word).is_some() => integers::whole_clock(word, args).map(Some),
         "WARPSYNC" if word.has("EXCLUSIVE") => flow::exclusive(code, args).map(Some),
         "BRX" | "BRXU" => flow::branch(code, word, args).map(Some),
         "LEA" | "ULEA" if word.has("X") && !word.has("HI") => integers::lea(args).map(Some),

@@ -386,7 +386,7 @@ pub(super) fn surface(word: &Instruction, args: &mut Args<'_>) -> Result<Place, 
                 ("SD64", AtomTy::S64),
             ];
             let ty = args.pick(&types).unwrap_or(AtomTy::U32);
-            let format = if bytes { SurfFormat::Bytes } else { SurfFormat::U32 };
+            let format = if bytes { SurfFormat::Bytes } else { SurfFormat::Texel };
             Op::Sured { geometry, op, ty, clamp, format }
         }
         _ => return Err("its kind is not known".into()),

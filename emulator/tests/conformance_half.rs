@@ -420,12 +420,11 @@ fn pairs_of_single_precision_numbers() {
     let inputs = [words(), words(), words()];
     let arrays: Vec<Vec<u32>> = inputs.iter().map(|v| words64(v)).collect();
     type Want = fn(f32, f32, f32) -> f32;
-    let forms: [(&str, usize, Want); 5] = [
+    let forms: [(&str, usize, Want); 4] = [
         ("add.rn", 2, |a, b, _| a + b),
         ("sub", 2, |a, b, _| a - b),
         ("mul.rn", 2, |a, b, _| a * b),
         ("fma.rn", 3, f32::mul_add),
-        ("neg", 1, |a, _, _| -a),
     ];
     for (op, n, want) in forms {
         let args: String = (0..n).map(|i| format!(", %in{i}")).collect();
@@ -434,7 +433,7 @@ fn pairs_of_single_precision_numbers() {
         for (i, &got) in got.iter().enumerate() {
             let [a, b, c] = [0, 1, 2].map(|k| f32::from_bits(arrays[k][i]));
             let want = want(a, b, c);
-            let bits = if want.is_nan() && n > 1 { 0x7FFF_FFFF } else { want.to_bits() };
+            let bits = if want.is_nan() { 0x7FFF_FFFF } else { want.to_bits() };
             assert_eq!(got, bits, "{op}.f32x2 {a} {b} {c}");
         }
     }

@@ -8,7 +8,7 @@ use rustc_apfloat::ieee::{BFloat, Half};
 use rustc_apfloat::{Float, Round};
 use test_kit::Random;
 
-const HEADER: &str = ".version 8.7\n.target sm_100\n.address_size 64\n";
+const HEADER: &str = ".version 8.7\n.target sm_100a\n.address_size 64\n";
 
 /// Words for `n` lanes, with the type's special values among them.
 fn words(n: usize, seed: u64, edges: &[u32]) -> Vec<u32> {

@@ -115,7 +115,9 @@ fn a_header_that_ptxas_refuses_is_an_error() {
         assert_eq!(errors(header), [expected]);
     }
     let list = ptx::parse(".version 8.0\n.target sm_999\n", "t.ptx").expect_err("no such target");
-    assert_eq!(list.to_string(), "t.ptx:2:9: error: there is no target `sm_999` (did you mean `sm_90`?)");
+    let said = list.to_string();
+    assert!(said.starts_with("t.ptx:2:9: error: there is no target `sm_999` (there are `sm_10`, "), "{said}");
+    assert!(said.contains("`sm_75`") && said.contains("`sm_120"), "{said}");
 }
 
 #[test]
@@ -186,7 +188,8 @@ fn the_offending_part_of_an_instruction_that_does_not_exist_is_named() {
         (
             "add.f33 %f1, %f2, %f3",
             "4 `.f33` is not a modifier that `add` can have here",
-            "did you mean `.f32`?",
+            "possible here: .bf16, .bf16x2, .cc, .f16, .f16x2, .f32, .f32x2, .f64, .ftz, .rm, .rn, .rp, .rz, .s16, .s16x2, \
+             .s32, .s64, .sat, .u16, .u16x2, .u32, .u64",
         ),
         ("add %r1, %r2, %r3", "1 `add` lacks a type", "add one to `add`: .u16, .u32, .u64, .s16, .s32, .s64"),
         ("popc.f32 %r1, %r2", "5 `.f32` is not a modifier that `popc` can have here", "did you mean `.b32`?"),

@@ -15,7 +15,7 @@ use crate::record::BlockSink;
 use crate::sampling::query;
 use crate::sampling::sample::{self, Fetch};
 use crate::sampling::surface::{self, SurfaceAccess};
-use crate::texture::{ChannelKind, Object, ObjectTable, Resource, Sampler, Texture};
+use crate::texture::{Object, ObjectTable, Resource, Sampler, Texture};
 use crate::view::access::{Modify, Refusal};
 use crate::view::global::GlobalView;
 use trace_format::isa::space::{NO_ADDRESS, Space};
@@ -277,20 +277,14 @@ fn surface<V: GlobalView>(
             let data: [&Row; 4] = std::array::from_fn(|i| row(2, last.min(i as u16)));
             view.store(site, &filled, mask, width, &data)?;
         }
-        Op::Sust { width, format: from, .. } if mask != 0 => {
+        Op::Sust { width, format: SurfFormat::Texel, .. } if mask != 0 => {
             let Some(format) = format else { return Ok(()) };
             let last = u16::from(width.regs()) - 1;
-            let from = match from {
-                SurfFormat::F32 => ChannelKind::Float,
-                SurfFormat::S32 => ChannelKind::Signed,
-                SurfFormat::U32 | SurfFormat::Bytes => ChannelKind::Unsigned,
-                SurfFormat::Texel => format.kind(),
-            };
             let mut packed: Rows = [Row::ZERO; 4];
             for l in lanes_of(mask) {
                 let values =
                     std::array::from_fn(|c| if c as u16 <= last { row(2, c as u16).0[l] } else { 0 });
-                for (to, word) in packed.iter_mut().zip(format.encode(&values, from)) {
+                for (to, word) in packed.iter_mut().zip(format.encode(&values)) {
                     to.0[l] = word;
                 }
             }

@@ -108,45 +108,28 @@ impl ChannelFormat {
         if self.bits == 32 { word } else { word & ((1 << self.bits) - 1) }
     }
 
-    /// The bits of channel values converted to the format, as `sust.p` stores them: integers saturate, floats
-    /// become fractions of the range of 8 and 16 bit integers.
-    pub(crate) fn encode(self, values: &[u32; 4], from: ChannelKind) -> [u32; 4] {
+    /// The bits of channel values converted to the format, as `sust.p` stores them: words of the channels' type, whose
+    /// integers saturate.
+    pub(crate) fn encode(self, values: &[u32; 4]) -> [u32; 4] {
         let mut texel = [0; 4];
         for (c, value) in values.iter().enumerate().take(usize::from(self.channels)) {
-            let bits = self.encode_channel(*value, from);
+            let bits = self.encode_channel(*value);
             let at = c * usize::from(self.bits);
             texel[at / 32] |= bits << (at % 32);
         }
         texel
     }
 
-    fn encode_channel(self, value: u32, from: ChannelKind) -> u32 {
+    fn encode_channel(self, value: u32) -> u32 {
         let low = if self.bits == 32 { u32::MAX } else { (1 << self.bits) - 1 };
-        let clamp_to = |v: i64| match self.kind {
+        match self.kind {
+            ChannelKind::Float if self.bits == 32 => value,
+            ChannelKind::Float => u32::from(f16::from_f32(f32::from_bits(value)).to_bits()),
             ChannelKind::Signed => {
-                let most = i64::from(low >> 1);
-                (v.clamp(-most - 1, most) as u32) & low
+                let most = (low >> 1) as i32;
+                ((value as i32).clamp(-most - 1, most) as u32) & low
             }
-            _ => v.clamp(0, i64::from(low)) as u32,
-        };
-        match (from, self.kind) {
-            (ChannelKind::Float, ChannelKind::Float) if self.bits == 32 => value,
-            (ChannelKind::Float, ChannelKind::Float) => {
-                u32::from(f16::from_f32(f32::from_bits(value)).to_bits())
-            }
-            (ChannelKind::Float, kind) => {
-                let v = f64::from(f32::from_bits(value));
-                if self.bits == 32 {
-                    return clamp_to(v as i64);
-                }
-                let (least, most) = if kind == ChannelKind::Signed { (-1.0, low >> 1) } else { (0.0, low) };
-                let v = if v.is_nan() { 0.0 } else { v.clamp(least, 1.0) };
-                clamp_to((v * f64::from(most)).round_ties_even() as i64)
-            }
-            // Integers into float channels are stored as they are.
-            (_, ChannelKind::Float) => value & low,
-            (ChannelKind::Signed, _) => clamp_to(i64::from(value as i32)),
-            (ChannelKind::Unsigned, _) => clamp_to(i64::from(value)),
+            ChannelKind::Unsigned => value.min(low),
         }
     }
 }

@@ -23,6 +23,22 @@ pub(crate) fn lower_with(text: &str, options: LowerOptions) -> Lowered {
     lower_kernel(&module, &layout, kernel, &options).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
+/// Why a text is refused: by the front end, or by lowering.
+pub(crate) fn refusal(text: &str) -> String {
+    let module = match ptx::parse(text, "test.ptx") {
+        Ok(module) => module,
+        Err(errors) => return errors.to_string(),
+    };
+    let layout = ModuleLayout::of(&module).unwrap();
+    let (kernel, _) = module.kernels().next().expect("a kernel");
+    match lower_kernel(&module, &layout, kernel, &LowerOptions::default()) {
+        Ok(lowered) => {
+            lowered.unsupported.first().unwrap_or_else(|| panic!("{text} is lowered")).message.clone()
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
 /// Runs a kernel whose parameters are pointers to the buffers, in order, then scalar words.
 pub(crate) fn run(
     lowered: &Lowered,
@@ -67,7 +83,9 @@ pub(crate) fn run_with_constants(
 /// (64 bits) and `%q0` to `%q9` (predicates).
 pub(crate) fn elementwise(inputs: &[&str], output: &str, body: &str) -> String {
     let bytes = |ty: &str| ty[1..].parse::<u32>().map_or(4, |bits| bits / 8);
-    let mut text = String::from(".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry test(");
+    // Sums of packed integers saturate on this target alone.
+    let target = if body.contains("add.sat") { "sm_120a" } else { "sm_100a" };
+    let mut text = format!(".version 9.2\n.target {target}\n.address_size 64\n.visible .entry test(");
     for i in 0..=inputs.len() {
         text += &format!("{}.param .u64 p{i}", if i == 0 { "" } else { ", " });
     }

@@ -14,7 +14,7 @@ use trace_format::semantics::{Banks, Geometry};
 /// A kernel whose thread t reads eight words `%c0` to `%c7` and writes `%r0` to `%r3`; `%d0` is the handle.
 pub(crate) fn kernel(body: &str) -> String {
     let mut text = String::from(
-        ".version 8.0\n.target sm_75\n.address_size 64\n\
+        ".version 8.1\n.target sm_75\n.address_size 64\n\
          .visible .entry test(.param .u64 out, .param .u64 in, .param .u64 handle)\n{\n\
          .reg .b64 %d<8>; .reg .b32 %t<4>; .reg .b32 %r<4>; .reg .b32 %c<8>; .reg .b16 %h<4>;\n\
          ld.param.u64 %d0, [handle]; ld.param.u64 %d1, [in]; ld.param.u64 %d2, [out];\n\

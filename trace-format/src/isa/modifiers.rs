@@ -635,12 +635,9 @@ modifier! {
         Zero = ".ZERO" }
 }
 modifier! {
-    /// Interpretation of a surface store's data.
+    /// Interpretation of a surface store's or reduction's data.
     SurfFormat { /// As the bytes to store; x counts bytes.
-        Bytes = "", /// As unsigned words, converted to the surface's format; x counts texels.
-        U32 = ".P.U32", /// As signed words, converted likewise.
-        S32 = ".P.S32", /// As binary32, converted likewise.
-        F32 = ".P.F32", /// As words of the type of the surface's channels, converted to its format; x counts texels.
+        Bytes = "", /// As words of the type of the surface's channels, converted to its format; x counts texels.
         Texel = ".P" }
 }
 modifier! {

@@ -188,13 +188,7 @@ impl Builder<'_> {
     pub(crate) fn sust(&mut self, inst: &Inst, op: SurfaceOp) -> Lowered {
         let (geometry, clamp, place) = self.surface_place(inst, op)?;
         let (format, words) = if op.formatted {
-            let format = match op.ty {
-                ScalarType::F32 => SurfFormat::F32,
-                ScalarType::S32 => SurfFormat::S32,
-                ScalarType::B32 | ScalarType::U32 => SurfFormat::U32,
-                _ => return Err(self.unsupported(inst, "a formatted surface store of this type")),
-            };
-            (format, self.first_words(inst, &inst.srcs()[2], usize::from(op.vec))?)
+            (SurfFormat::Texel, self.first_words(inst, &inst.srcs()[2], usize::from(op.vec))?)
         } else if op.vec == 1 {
             (SurfFormat::Bytes, self.value(inst, &inst.srcs()[2], op.ty)?)
         } else {
@@ -229,7 +223,7 @@ impl Builder<'_> {
             AtomOp::Or => MAtom::Or,
             _ => return Err(self.unsupported(inst, "this surface reduction")),
         };
-        let format = if surface.formatted { SurfFormat::U32 } else { SurfFormat::Bytes };
+        let format = if surface.formatted { SurfFormat::Texel } else { SurfFormat::Bytes };
         let words = self.value(inst, &inst.srcs()[2], surface.ty)?;
         let mut reduce = VInst::new(VOp::M(Op::Sured { geometry, op, ty, clamp, format }), self.asm.line);
         reduce.src[..2].copy_from_slice(&place);

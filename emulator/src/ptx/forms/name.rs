@@ -45,7 +45,7 @@ pub(super) struct Misfit {
 pub(super) fn compare(form: &Form, words: &[&str]) -> Result<Candidate, Misfit> {
     let mut misfit = Misfit { taken: vec![false; form.elements.len()], stranger: None, matched: 0 };
     let mut types: Vec<(char, ScalarType)> = Vec::new();
-    let (mut needs, mut vector, mut space, mut hinted) = (form.needs, None, None, false);
+    let (mut needs, mut vector, mut space) = (form.needs, None, None);
     let mut next_type = 0;
     for (index, &word) in words.iter().enumerate() {
         let ty = ScalarType::from_keyword(word);
@@ -77,7 +77,6 @@ pub(super) fn compare(form: &Form, words: &[&str]) -> Result<Candidate, Misfit> 
             "v2" => vector = Some(2),
             "v4" => vector = Some(4),
             "v8" => vector = Some(8),
-            "L2::cache_hint" => hinted = true,
             _ => space = space_of(found.text).or(space),
         }
     }
@@ -86,7 +85,7 @@ pub(super) fn compare(form: &Form, words: &[&str]) -> Result<Candidate, Misfit> 
         return Err(misfit);
     }
     let operands = form.operands.iter().map(|want| operand(want, &types, vector)).collect();
-    Ok(Candidate { operands, needs, space, hinted: hinted || form.open })
+    Ok(Candidate { operands, needs, space, hinted: words.contains(&"L2::cache_hint") })
 }
 
 fn operand(want: &Want, types: &[(char, ScalarType)], vector: Option<u8>) -> Operand {

@@ -204,7 +204,7 @@ impl Fold for Copies {
         }
         let (now, first) = (self.rounds + at.step + 1, at.warp * at.setting.registers);
         for reg in at.inst.writes.iter() {
-            let value = Digest::of_mask(at.launched).then(at.digest(reg));
+            let value = Digest::default().then(Digest::of_mask(at.launched)).then(at.digest(reg));
             self.registers[first + reg] = Register { value, written: now, read: 0, pc: at.pc };
         }
     }
@@ -258,7 +258,7 @@ mod tests {
                 highest: 0,
             };
             for number in 0..4096 {
-                let value = Digest::of_mask(u32::MAX).then(Digest::of_word(number));
+                let value = Digest::default().then(Digest::of_mask(u32::MAX)).then(Digest::of_word(number));
                 for warp in 0..2 {
                     copies.end(warp, 0, Register { value, written: 1, read: 4, pc: 0 });
                 }

@@ -260,7 +260,8 @@ impl Digest {
         Digest([u64::from(mask), 1 << 63])
     }
 
-    /// The digest of a list from that of its beginning (the default for an empty list) and its next item's.
+    /// The digest of a list from that of its beginning (the default for an empty list, or made by this function) and its
+    /// next item's.
     ///
     /// For a given beginning this is a bijection: lists that differ in one item differ.
     #[must_use]
@@ -293,6 +294,15 @@ mod tests {
         let mut row = progression(0, 0);
         row[31] = 0x0080_0000;
         assert_eq!(width_bytes(&row), 4, "the widest lane counts");
+    }
+
+    #[test]
+    fn lanes_and_their_values_do_not_cancel() {
+        let digest = |mask, value| {
+            let row = Digest::of_row(&progression(value, 0), Shape::Uniform);
+            Digest::default().then(Digest::of_mask(mask)).then(row)
+        };
+        assert_ne!(digest(u32::MAX, 9), digest(1, 9 ^ u32::MAX ^ 1));
     }
 
     proptest! {

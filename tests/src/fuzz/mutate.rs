@@ -97,8 +97,9 @@ impl Corpus {
             _ => self.texts[dice.below(self.texts.len())].clone(),
         };
         let donor = &self.texts[dice.below(self.texts.len())];
-        match dice.below(8) {
+        match dice.below(11) {
             0 => bytes(text.into_bytes(), &mut dice),
+            8.. => values(&text, &mut dice).into_bytes(),
             1 => lines(&text, donor, &mut dice).into_bytes(),
             2 | 3 => tokens(&text, donor, &mut dice, 1).into_bytes(),
             4 => {
@@ -200,6 +201,30 @@ fn tokens(text: &str, donor: &str, dice: &mut Dice, changes: usize) -> String {
         }
     }
     own.concat()
+}
+
+/// Exchanges registers of one kind, and numbers: what the front end takes, so that lowering and execution see it.
+fn values(text: &str, dice: &mut Dice) -> String {
+    let mut tokens = split(text);
+    for _ in 0..dice.between(1, 6) {
+        let Some(at) = (0..64).filter_map(|_| any(&tokens, dice)).find(|&at| is_value(tokens[at])) else {
+            break;
+        };
+        let alike = (0..64)
+            .filter_map(|_| any(&tokens, dice))
+            .find(|&other| name_of(tokens[other]) == name_of(tokens[at]));
+        tokens[at] = alike.map_or(tokens[at], |other| tokens[other]);
+    }
+    tokens.concat()
+}
+
+fn is_value(token: &str) -> bool {
+    token.starts_with(|c: char| c == '%' || c.is_ascii_digit())
+}
+
+/// What registers of one kind, and all numbers, have in common.
+fn name_of(token: &str) -> &str {
+    token.trim_end_matches(|c: char| c.is_ascii_digit())
 }
 
 /// A token that is not white space.

@@ -112,7 +112,8 @@ proptest! {
         for (record, row) in records.iter().zip(table.rows()) {
             for (field, cell) in record.iter().zip(row) {
                 match cell {
-                    Cell::Text(text) => prop_assert_eq!(field, text),
+                    // What a spreadsheet would take for a formula begins with an apostrophe.
+                    Cell::Text(text) => prop_assert_eq!(field, warplab_host::text::cell(text)),
                     Cell::Number(value) if value.is_finite() => {
                         prop_assert_eq!(field.parse::<f64>().expect("a number").to_bits(), value.to_bits());
                     }

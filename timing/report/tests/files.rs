@@ -62,7 +62,7 @@ fn a_place_that_cannot_be_written_is_named() {
     let error = Report::new("t").write(dir.path().join("out")).expect_err("a folder is in the way");
     assert!(error.to_string().contains("index.html"), "{error}");
     let names: Vec<_> = contents(&dir.path().join("out")).into_iter().map(|f| f.0).collect();
-    assert_eq!(names, ["data.json"], "no temporary file is left");
+    assert!(names.is_empty(), "{names:?} is left");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod profile;
 mod select;
 mod source;
+#[cfg(feature = "cli")]
 mod streamed;
 mod streams;
 
@@ -11,6 +12,7 @@ pub use crate::engine::Progress;
 pub use crate::error::{ReplayError, Unreadable};
 pub use select::Selection;
 pub use source::{Detail, TraceLaunch, TraceWarp};
+#[cfg(feature = "cli")]
 pub(crate) use streamed::{Launches, Streamed};
 pub use streams::{Point, dependencies};
 

@@ -486,9 +486,9 @@ impl WarpStream for HandWarp {
         self.mem = None;
         match inst.kind {
             Kind::Pure => execute(&self.code, &inst, &mut self.warp, exec),
-            Kind::Exit => self.active &= !self.warp.acting(&inst, exec),
+            Kind::Exit => self.active &= !self.warp.acting(&inst, exec, self.active),
             Kind::Branch => {
-                let acting = self.warp.acting(&inst, exec);
+                let acting = self.warp.acting(&inst, exec, self.active);
                 assert!(acting == 0 || acting == active, "hand-made kernels branch uniformly");
                 if acting != 0 {
                     self.pc = inst.target.0;

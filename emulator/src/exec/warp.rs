@@ -241,7 +241,7 @@ fn control<V: GlobalView, S: BlockSink>(
     let next = at + 1;
     let paths = &mut warp.paths;
     let mask = paths.current().mask;
-    let exec = warp.regs.acting(inst, exec);
+    let exec = warp.regs.acting(inst, exec, paths.live());
     if exec == 0 {
         paths.goto(next);
         return Ok(());

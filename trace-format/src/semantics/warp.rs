@@ -111,14 +111,14 @@ impl Warp {
 
     /// The lanes, of those in which the guard of a branch or exit holds, that jump or end: of machine code, those in which its
     /// own predicate is true as well, which is PT elsewhere. A branch on divergence is taken by lanes whose mask has lanes
-    /// that are not here.
+    /// that are not here, of those that are `alive`: launched, and not exited.
     #[must_use]
     #[inline]
-    pub fn acting(&self, inst: &ExecInst, exec: u32) -> u32 {
+    pub fn acting(&self, inst: &ExecInst, exec: u32, alive: u32) -> u32 {
         if matches!(inst.op, Op::BraDiv {}) {
             let members = &self.row(inst.src[0].row).0;
             return (0..WARP_SIZE)
-                .filter(|lane| members[*lane] & !exec != 0)
+                .filter(|lane| members[*lane] & alive & !exec != 0)
                 .fold(0, |all, lane| all | 1 << lane)
                 & exec;
         }

@@ -154,7 +154,7 @@ impl Lanes {
     fn leave(&mut self, kernel: &MachineKernel, cursor: &WarpCursor, step: Step) {
         let inst = cursor.code().inst(step.pc);
         let onward = step.active & self.alive;
-        let exec = cursor.warp().acting(inst, step.exec);
+        let exec = cursor.warp().acting(inst, step.exec, self.alive);
         if inst.kind.ends_block() || onward != self.together.0 {
             self.scatter();
         }

@@ -233,8 +233,9 @@ impl Flow {
         }
         let mut flow = Flow { blocks, block_of, succs: Vec::new(), ipdom: Vec::new() };
         flow.succs = (0..flow.blocks.len()).map(|b| flow.successors_of(insts, b)).collect();
-        flow.connect_collectives(insts);
+        // Lanes that execute the instructions of another place go on behind their own: they meet as if they executed theirs.
         flow.ipdom = flow.post_dominators(insts);
+        flow.connect_collectives(insts);
         flow
     }
 

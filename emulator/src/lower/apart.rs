@@ -62,10 +62,29 @@ pub(super) fn gather(kernel: &mut MachineKernel) {
     }
     kernel.regs_per_thread = first + SHARED_REGISTERS;
     let shared = Shared { first: first as u8 };
-    let masks: Vec<(usize, Src)> = sites.iter().map(|&pc| (pc, mask(kernel, &flow, pc))).collect();
-    insert_branches(kernel, &sites);
-    for (number, (pc, mask)) in masks.into_iter().enumerate() {
-        let branch = pc + number;
+    // Registers of masks that are overwritten before the operation are kept in the shared one from the `WARPSYNC` on.
+    let mut kept: BTreeMap<usize, Src> = BTreeMap::new();
+    let masks: Vec<(usize, Src)> = sites
+        .iter()
+        .map(|&pc| {
+            let (mask, from) = mask(kernel, &flow, pc);
+            let between = from.map_or(&[][..], |from| &kernel.insts[from + 1..pc]);
+            if !between.iter().any(|inst| inst.dst_regs().any(|reg| mask == Src::reg(reg))) {
+                return (pc, mask);
+            }
+            kept.extend(from.map(|from| (from, mask)));
+            (pc, shared.mask())
+        })
+        .collect();
+    let places: BTreeSet<usize> = sites.iter().chain(kept.keys()).copied().collect();
+    insert_branches(kernel, &places);
+    let place = |pc: usize| pc + places.range(..pc).count();
+    for (pc, mask) in kept {
+        let guard = kernel.insts[place(pc) + 1].guard;
+        kernel.insts[place(pc)] = moved(mask, shared.reg(3)).guarded(guard);
+    }
+    for (pc, mask) in masks {
+        let branch = place(pc);
         let (operation, line) = (kernel.insts[branch + 1], kernel.lines[branch + 1]);
         let begin = Pc(kernel.insts.len() as u32);
         kernel.insts[branch] =
@@ -171,22 +190,22 @@ fn within(flow: &Flow, from: BlockId, end: Option<BlockId>) -> Vec<BlockId> {
     seen.into_iter().collect()
 }
 
-/// The lanes of an operation: it names them, or the `WARPSYNC` before it does; otherwise they are all of the warp.
-fn mask(kernel: &MachineKernel, flow: &Flow, pc: usize) -> Src {
+/// The lanes of an operation: it names them, or the `WARPSYNC` before it does, which is given as well; otherwise they are all
+/// of the warp.
+fn mask(kernel: &MachineKernel, flow: &Flow, pc: usize) -> (Src, Option<usize>) {
     let inst = &kernel.insts[pc];
     match inst.op {
-        Op::Vote { .. } => inst.src[0],
-        Op::Match { .. } | Op::Redux { .. } => inst.src[1],
+        Op::Vote { .. } => (inst.src[0], None),
+        Op::Match { .. } | Op::Redux { .. } => (inst.src[1], None),
         _ => {
             let begin = flow.block(flow.block_of(Pc(pc as u32))).first.index();
-            let before = begin.checked_sub(1).map(|before| &kernel.insts[before]);
-            let gathers = before.filter(|inst| inst.op == Op::Warpsync {});
-            gathers.map_or(Src::imm(u32::MAX), |inst| inst.src[0])
+            let gathers = begin.checked_sub(1).filter(|&before| kernel.insts[before].op == Op::Warpsync {});
+            (gathers.map_or(Src::imm(u32::MAX), |before| kernel.insts[before].src[0]), gathers)
         }
     }
 }
 
-/// Makes room for a branch before every site, to which branches to the site then go.
+/// Makes room for an instruction before every site, to which branches to the site then go.
 fn insert_branches(kernel: &mut MachineKernel, sites: &BTreeSet<usize>) {
     let sites: Vec<usize> = sites.iter().copied().collect();
     let moved = |pc: Pc| Pc(pc.0 + sites.partition_point(|&site| site < pc.index()) as u32);

@@ -6,6 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command, Parser};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// The effect of an option, if it has one.
 #[must_use]
@@ -24,6 +25,19 @@ pub fn parse<P: Parser>(words: impl IntoIterator<Item = OsString>) -> Result<P, 
     let named = outputs_of(&command, &matches);
     outputs::declare(named).map_err(|why| command.error(ErrorKind::ArgumentConflict, why))?;
     P::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// As [`parse`]; prints the help that was asked for, or what is wrong.
+///
+/// # Errors
+/// The exit code of a program that goes no further: 0 for help, 2 for a wrong command line.
+pub fn parse_or_exit_code<P: Parser>(words: impl IntoIterator<Item = OsString>) -> Result<P, ExitCode> {
+    parse(words).map_err(|error| {
+        let failed = error.use_stderr();
+        // There is no way to report that the message itself cannot be printed.
+        drop(error.print());
+        ExitCode::from(if failed { 2 } else { 0 })
+    })
 }
 
 /// The options that write and that a command line names, with their values.

@@ -47,8 +47,8 @@ const RUNTIME_FILE: &str = "cuda_device_runtime_cu";
 #[must_use]
 pub fn closed_function(name: &str) -> Option<&'static str> {
     let is_compilers = COMPILERS.iter().any(|prefix| name.starts_with(prefix));
-    let is_runtime = !is_compilers && DEVICE_RUNTIME.iter().any(|prefix| name.starts_with(prefix));
-    let is_runtime = is_runtime || name.contains(RUNTIME_FILE);
+    let begins_as_runtime = DEVICE_RUNTIME.iter().any(|prefix| name.starts_with(prefix));
+    let is_runtime = begins_as_runtime && !is_compilers || name.contains(RUNTIME_FILE);
     if is_runtime { Some("libcudadevrt") } else { closed_kernel(name) }
 }
 

@@ -64,7 +64,7 @@ pub(super) fn gather(kernel: &mut MachineKernel) {
     let shared = Shared { first: first as u8 };
     // Registers of masks that are overwritten before the operation are kept in the shared one from the `WARPSYNC` on.
     let mut kept: BTreeMap<usize, Src> = BTreeMap::new();
-    let masks: Vec<(usize, Src)> = sites
+    let masks: BTreeMap<usize, Src> = sites
         .iter()
         .map(|&pc| {
             let (mask, from) = mask(kernel, &flow, pc);
@@ -77,14 +77,14 @@ pub(super) fn gather(kernel: &mut MachineKernel) {
         })
         .collect();
     let places: BTreeSet<usize> = sites.iter().chain(kept.keys()).copied().collect();
-    insert_branches(kernel, &places);
-    let place = |pc: usize| pc + places.range(..pc).count();
-    for (pc, mask) in kept {
-        let guard = kernel.insts[place(pc) + 1].guard;
-        kernel.insts[place(pc)] = moved(mask, shared.reg(3)).guarded(guard);
-    }
-    for (pc, mask) in masks {
-        let branch = place(pc);
+    make_room(kernel, &places);
+    for (number, pc) in places.into_iter().enumerate() {
+        let branch = pc + number;
+        let Some(&mask) = masks.get(&pc) else {
+            let guard = kernel.insts[branch + 1].guard;
+            kernel.insts[branch] = moved(kept[&pc], shared.reg(3)).guarded(guard);
+            continue;
+        };
         let (operation, line) = (kernel.insts[branch + 1], kernel.lines[branch + 1]);
         let begin = Pc(kernel.insts.len() as u32);
         kernel.insts[branch] =
@@ -206,7 +206,7 @@ fn mask(kernel: &MachineKernel, flow: &Flow, pc: usize) -> (Src, Option<usize>) 
 }
 
 /// Makes room for an instruction before every site, to which branches to the site then go.
-fn insert_branches(kernel: &mut MachineKernel, sites: &BTreeSet<usize>) {
+fn make_room(kernel: &mut MachineKernel, sites: &BTreeSet<usize>) {
     let sites: Vec<usize> = sites.iter().copied().collect();
     let moved = |pc: Pc| Pc(pc.0 + sites.partition_point(|&site| site < pc.index()) as u32);
     let count = kernel.insts.len() + sites.len();

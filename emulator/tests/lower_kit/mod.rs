@@ -16,26 +16,25 @@ pub(crate) fn lower(text: &str, max_registers: u16) -> Lowered {
 
 /// The same with other options.
 pub(crate) fn lower_with(text: &str, options: LowerOptions) -> Lowered {
-    let module = ptx::parse(text, "test.ptx").unwrap_or_else(|e| panic!("{e}\n{text}"));
+    try_lower(text, options).unwrap_or_else(|why| panic!("{why}\n{text}"))
+}
+
+/// The same, or why the front end or lowering refuses it.
+fn try_lower(text: &str, options: LowerOptions) -> Result<Lowered, String> {
+    let module = ptx::parse(text, "test.ptx").map_err(|errors| errors.to_string())?;
     let layout = ModuleLayout::of(&module).unwrap();
     let (kernel, _) = module.kernels().next().expect("a kernel");
     let options = LowerOptions { check: true, ..options };
-    lower_kernel(&module, &layout, kernel, &options).unwrap_or_else(|e| panic!("{e}\n{text}"))
+    lower_kernel(&module, &layout, kernel, &options).map_err(|errors| errors.to_string())
 }
 
-/// Why a text is refused: by the front end, or by lowering.
+/// Why a text is refused: by the front end, by lowering, or as something that is not supported.
 pub(crate) fn refusal(text: &str) -> String {
-    let module = match ptx::parse(text, "test.ptx") {
-        Ok(module) => module,
-        Err(errors) => return errors.to_string(),
-    };
-    let layout = ModuleLayout::of(&module).unwrap();
-    let (kernel, _) = module.kernels().next().expect("a kernel");
-    match lower_kernel(&module, &layout, kernel, &LowerOptions::default()) {
+    match try_lower(text, LowerOptions::default()) {
         Ok(lowered) => {
             lowered.unsupported.first().unwrap_or_else(|| panic!("{text} is lowered")).message.clone()
         }
-        Err(error) => error.to_string(),
+        Err(why) => why,
     }
 }
 

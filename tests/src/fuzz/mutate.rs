@@ -180,17 +180,14 @@ fn tokens(text: &str, donor: &str, dice: &mut Dice, changes: usize) -> String {
             2 if own[at].starts_with(|c: char| c.is_ascii_digit()) => own[at] = dice.pick(&NUMBERS),
             2..5 => {
                 // A token of the same kind, so that more results are well formed.
-                let kind = own[at].as_bytes().first().copied().map(kind_of);
-                let alike = (0..16).filter_map(|_| any(&own, dice));
-                let found =
-                    alike.into_iter().find(|&i| own[i].as_bytes().first().copied().map(kind_of) == kind);
+                let kind = |token: &str| token.as_bytes().first().copied().map(kind_of);
+                let found = such(&own, dice, 16, |token| kind(token) == kind(own[at]));
                 if let Some(found) = found {
                     own[at] = own[found];
                 }
             }
             5 => {
-                let number = (0..32).filter_map(|_| any(&own, dice));
-                let found = number.into_iter().find(|&i| own[i].starts_with(|c: char| c.is_ascii_digit()));
+                let found = such(&own, dice, 32, |token| token.starts_with(|c: char| c.is_ascii_digit()));
                 own[found.unwrap_or(at)] = dice.pick(&NUMBERS);
             }
             6 => {
@@ -207,12 +204,8 @@ fn tokens(text: &str, donor: &str, dice: &mut Dice, changes: usize) -> String {
 fn values(text: &str, dice: &mut Dice) -> String {
     let mut tokens = split(text);
     for _ in 0..dice.between(1, 6) {
-        let Some(at) = (0..64).filter_map(|_| any(&tokens, dice)).find(|&at| is_value(tokens[at])) else {
-            break;
-        };
-        let alike = (0..64)
-            .filter_map(|_| any(&tokens, dice))
-            .find(|&other| name_of(tokens[other]) == name_of(tokens[at]));
+        let Some(at) = such(&tokens, dice, 64, is_value) else { break };
+        let alike = such(&tokens, dice, 64, |token| name_of(token) == name_of(tokens[at]));
         tokens[at] = alike.map_or(tokens[at], |other| tokens[other]);
     }
     tokens.concat()
@@ -232,6 +225,11 @@ fn any(tokens: &[&str], dice: &mut Dice) -> Option<usize> {
     (0..16)
         .map(|_| dice.below(tokens.len().max(1)))
         .find(|&at| tokens.get(at).is_some_and(|t| !t.trim().is_empty()))
+}
+
+/// A token that is such, of so many that are drawn.
+fn such(tokens: &[&str], dice: &mut Dice, draws: usize, is_such: impl Fn(&str) -> bool) -> Option<usize> {
+    (0..draws).filter_map(|_| any(tokens, dice)).find(|&at| is_such(tokens[at]))
 }
 
 /// Splits a text into words (modifiers with their dot, registers with their sign) and the text between them.

@@ -102,14 +102,9 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
     let command: Vec<String> = std::iter::once("timing".to_owned()).chain(words.skip(1)).collect();
-    let parsed = match options::parse::<Arguments>(arguments) {
+    let parsed = match options::parse_or_exit_code::<Arguments>(arguments) {
         Ok(parsed) => parsed,
-        Err(error) => {
-            let asked = !error.use_stderr();
-            // If the message itself cannot be printed, there is no other output.
-            drop(error.print());
-            return if asked { ExitCode::SUCCESS } else { ExitCode::from(2) };
-        }
+        Err(code) => return code,
     };
     if let Some(width) = output::terminal_width() {
         ::report::limit_lines(width);

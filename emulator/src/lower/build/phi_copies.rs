@@ -108,6 +108,11 @@ impl<V: Value> Phis<V> {
         if partial && same.is_some_and(V::needs_definition) { Some(own) } else { same }
     }
 
+    /// Every phi and what it is; itself if nothing is known.
+    fn known(&self) -> impl Iterator<Item = (V, V)> {
+        self.own.iter().zip(&self.known).map(|(&own, known)| (own, known.unwrap_or(own)))
+    }
+
     /// For each phi those that read it: where their numbers begin, and all numbers.
     fn readers(&self) -> (Vec<usize>, Vec<usize>) {
         let reads = |phi: usize| {
@@ -211,7 +216,7 @@ fn remove_words(f: &mut Func) -> usize {
         phis.push(Val::Reg(phi.dst), phi.args.iter().map(argument));
     }
     let examined = phis.settle(Val::ZERO);
-    let mut known = phis.own.iter().zip(&phis.known).map(|(&own, known)| (own, known.unwrap_or(own)));
+    let mut known = phis.known();
     for block in 0..f.blocks.len() {
         let mut list = std::mem::take(&mut f.blocks[block].phis);
         list.retain(|phi| {
@@ -238,7 +243,7 @@ fn remove_predicates(f: &mut Func) -> usize {
         phis.push(PSrc::of(phi.dst), phi.args.iter().map(argument));
     }
     let examined = phis.settle(PSrc::FALSE);
-    let mut known = phis.own.iter().zip(&phis.known).map(|(&own, known)| (own, known.unwrap_or(own)));
+    let mut known = phis.known();
     for block in 0..f.blocks.len() {
         let mut list = std::mem::take(&mut f.blocks[block].pphis);
         list.retain(|phi| {

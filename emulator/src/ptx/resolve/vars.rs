@@ -104,18 +104,20 @@ impl<'a> Resolver<'a> {
             self.error(declarator.name.span, "only registers can be declared with `<n>`");
             return None;
         }
-        self.kept_in_memory(decl, declarator)?;
+        if !self.may_be_in_memory(decl, declarator) {
+            return None;
+        }
         let variable = self.variable(decl, declarator, space, owner)?;
         Some((declarator.name, variable))
     }
 
-    /// Reports a predicate that is declared in memory.
-    fn kept_in_memory(&mut self, decl: &VarDecl<'a>, declarator: &Declarator<'a>) -> Option<()> {
-        if declared_type(decl).ty == ScalarType::Pred {
+    /// Whether memory may hold what is declared; a predicate is reported.
+    fn may_be_in_memory(&mut self, decl: &VarDecl<'a>, declarator: &Declarator<'a>) -> bool {
+        let is_predicate = declared_type(decl).ty == ScalarType::Pred;
+        if is_predicate {
             self.error(declarator.name.span, "a predicate is kept in a register, not in memory");
-            return None;
         }
-        Some(())
+        !is_predicate
     }
 
     fn variable(
@@ -206,7 +208,7 @@ impl<'a> Resolver<'a> {
         for decl in decls {
             for declarator in &decl.names {
                 let space = var_space(decl);
-                if space.is_some() && self.kept_in_memory(decl, declarator).is_none() {
+                if space.is_some() && !self.may_be_in_memory(decl, declarator) {
                     continue;
                 }
                 if let Some(variable) =

@@ -73,14 +73,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = match options::parse::<Arguments>(std::env::args_os()) {
+    let arguments = match options::parse_or_exit_code::<Arguments>(std::env::args_os()) {
         Ok(arguments) => arguments,
-        Err(error) => {
-            let failed = error.use_stderr();
-            // There is no way to report that the message itself cannot be printed.
-            drop(error.print());
-            return ExitCode::from(if failed { 2 } else { 0 });
-        }
+        Err(code) => return code,
     };
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,

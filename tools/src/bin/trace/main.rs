@@ -117,13 +117,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = match options::parse::<Cli>(std::env::args_os()) {
+    let cli = match options::parse_or_exit_code::<Cli>(std::env::args_os()) {
         Ok(cli) => cli,
-        Err(error) => {
-            let failed = error.use_stderr();
-            let _ = error.print();
-            return ExitCode::from(if failed { 2 } else { 0 });
-        }
+        Err(code) => return code,
     };
     let path = match &cli.command {
         Command::Info { trace, .. }

@@ -80,3 +80,36 @@ fn volatile_loads_are_not_merged() {
     };
     assert_eq!((loads(".volatile"), loads("")), (2, 1));
 }
+
+/// A kernel that keeps this many words over a shuffle at two places, where lanes take either by their number.
+fn shuffled_among(live: usize) -> String {
+    let each = |line: &dyn Fn(usize) -> String| (0..live).map(line).collect::<String>();
+    let loads = each(&|i| format!("ld.global.u32 %w{i}, [%a+{}];\n", 128 * i));
+    let stores = each(&|i| format!("st.global.u32 [%a+{}], %w{i};\n", 128 * i));
+    format!(
+        ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry test(.param .u64 p0, .param .u64 p1)\n{{\n\
+         .reg .b32 %t, %odd, %x, %w<{live}>; .reg .b64 %a, %b; .reg .pred %p;\nmov.u32 %t, %tid.x;\n\
+         ld.param.u64 %a, [p0];\nld.param.u64 %b, [p1];\nmad.wide.u32 %a, %t, 4, %a;\nmad.wide.u32 %b, %t, 4, %b;\n{loads}\
+         and.b32 %odd, %t, 1;\nsetp.eq.u32 %p, %odd, 0;\n@%p bra $even;\n\
+         shfl.sync.bfly.b32 %x, %w0, 1, 31, -1;\nst.volatile.global.u32 [%b], %x;\nbra $end;\n$even:\n\
+         shfl.sync.bfly.b32 %x, %w1, 1, 31, -1;\nst.volatile.global.u32 [%b], %x;\n$end:\n{stores}ret;\n}}\n"
+    )
+}
+
+/// The registers by which lanes meet count towards the limit of a kernel, so other values may have to leave theirs.
+#[test]
+fn lanes_meet_where_all_registers_are_in_use() {
+    for (live, limit) in
+        [(2, 255), (230, 255), (244, 255), (247, 255), (300, 255), (40, 48), (60, 48), (25, 32)]
+    {
+        let words: Vec<u32> = (0..32 * live as u32).map(|i| i.wrapping_mul(0x9E37_79B9)).collect();
+        let lowered = lower(&shuffled_among(live), limit);
+        let registers = lowered.kernel.regs_per_thread;
+        assert!(registers <= limit, "{registers} registers where {limit} are allowed");
+        let out = run(&lowered, &[words.clone(), vec![0; 32]], &[], 1, 32);
+        // An odd lane gives its first word to the even one below it, and takes that one's second word.
+        let expected: Vec<u32> =
+            (0..32).map(|t| words[if t % 2 == 0 { t + 1 } else { 32 + t - 1 }]).collect();
+        assert_eq!(out, [words, expected], "{live} words, {limit} registers");
+    }
+}

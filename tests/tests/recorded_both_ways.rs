@@ -14,9 +14,6 @@ use trace_format::reader::Trace;
 use trace_format::validate::{Progress, validate};
 
 const TARGETS: [&str; 5] = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_120"];
-/// Workloads whose machine code for a target has instructions that are not translated: texture handles in uniform registers.
-const REFUSED: [(&str, &str); 3] =
-    [("sm_120", "convolutiontexture"), ("sm_120", "mummer"), ("sm_120", "nlm")];
 /// Blocks of a launch, and launches of a program, whose steps are compared one by one.
 const COMPARED: (u64, u32) = (4, 8);
 /// Warp instructions up to which a program is replayed.
@@ -55,11 +52,6 @@ fn check(manifest: &Path, assembler: Option<&Assembler>, dir: &Path) -> Result<b
     Ok(true)
 }
 
-fn is_refused(target: &str, manifest: &Path) -> bool {
-    let name = manifest.file_stem().unwrap_or_default().to_string_lossy();
-    REFUSED.contains(&(target, &name))
-}
-
 /// Checks every workload with each of the codes that `codes` names for its number; none is our own code.
 fn check_all(codes: impl Fn(usize) -> Vec<Option<Assembler>>) {
     let dir = tempfile::tempdir().expect("a folder");
@@ -70,7 +62,6 @@ fn check_all(codes: impl Fn(usize) -> Vec<Option<Assembler>>) {
             let target = code.as_ref().map_or("PTX", |assembler| assembler.target.as_str()).to_owned();
             match check(manifest, code.as_ref(), dir.path()) {
                 Ok(all) => replayed += u32::from(all),
-                Err(why) if why.contains("unsupported: ") && is_refused(&target, manifest) => {}
                 Err(why) => wrong.push(format!("{} ({target}): {why}", manifest.display())),
             }
             checked += 1;

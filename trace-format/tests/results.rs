@@ -178,3 +178,51 @@ fn a_recording_without_values_records_what_its_slice_says() {
     });
     assert!(recorded_predicates > 100, "{recorded_predicates}");
 }
+
+/// Whether the result of an instruction depends on a sign or a magnitude of a source.
+fn obeys(inst: Inst, change: impl Fn(&mut Src)) -> [bool; 3] {
+    // Predicates choose either source.
+    let inst = Inst { psrc: [PredSrc { pred: Pred(2), not: false }; 3], ..inst };
+    let result = |inst: Inst, seed: u32| {
+        let code = Code::prepare(&kernel(inst), &Banks::default());
+        let mut warp = state(&code, seed);
+        execute(&code, code.inst(Pc(0)), &mut warp, u32::MAX);
+        let rows: Vec<Row> = (0..code.register_rows() as u16).map(|row| *warp.row(row)).collect();
+        (rows, (0..Pred::ALL as u8).map(|pred| warp.pred(pred)).collect::<Vec<_>>())
+    };
+    std::array::from_fn(|i| {
+        let mut changed = inst;
+        change(&mut changed.src[i]);
+        inst.src[i] != Src::NONE && (0..16).any(|seed| result(inst, seed) != result(changed, seed))
+    })
+}
+
+/// What the table says of signs and magnitudes is what executing the instructions shows.
+#[test]
+fn signs_and_magnitudes_change_results_where_the_table_says_so() {
+    let name = |op: Op| format!("{op:?}").split([' ', '{']).next().unwrap_or_default().to_owned();
+    let mut seen = std::collections::BTreeMap::<(String, usize, bool), [bool; 2]>::new();
+    Op::samples(|op| {
+        let forms = forms(op).into_iter().filter(|inst| inst.kind() == Kind::Pure && inst.udst.is_zero());
+        for inst in forms.filter(|inst| !inst.dst.is_zero() || inst.pdst[0] == Pred(1)).take(2) {
+            for (is_sign, obeyed) in
+                [(true, obeys(inst, |s| s.neg = true)), (false, obeys(inst, |s| s.abs = true))]
+            {
+                for (i, obeyed) in obeyed.into_iter().enumerate() {
+                    let says = if is_sign { op.reads_sign(i) } else { op.reads_magnitude(i) };
+                    assert!(
+                        says || !obeyed,
+                        "{inst} reads a sign ({is_sign}) of source {i}, unlike the table"
+                    );
+                    let entry = seen.entry((name(op), i, is_sign)).or_default();
+                    *entry = [entry[0] | (says && op.info().src_regs[i] > 0), entry[1] | obeyed];
+                }
+            }
+        }
+    });
+    assert!(seen.values().filter(|[_, obeyed]| *obeyed).count() > 100);
+    for ((op, i, is_sign), [says, obeyed]) in seen {
+        // Whether a division needs its long way does not depend on signs.
+        assert!(!says || obeyed || op == "Fchk", "{op} ignores a sign ({is_sign}) of source {i}");
+    }
+}

@@ -15,8 +15,6 @@ use trace_format::isa::{
 
 /// Registers that the places share: two operands of one word or one of two, the third operand, and the mask.
 const SHARED_REGISTERS: u16 = 4;
-/// Registers that an instruction can name.
-const MOST_REGISTERS: u16 = 255;
 /// Branches whose sides are looked through at most: a kernel with more has no such places in practice.
 const MOST_BRANCHES: usize = 4096;
 
@@ -52,14 +50,27 @@ pub(super) fn counts_active_lanes(module: &Module, func: FuncId) -> bool {
     })
 }
 
-/// Gives the operations of a kernel that need it their second way. Code without lowering keeps its traps.
+/// The registers of a kernel with those that the places share.
+pub(super) fn registers(kernel: &MachineKernel) -> u16 {
+    kernel.regs_per_thread.next_multiple_of(2) + SHARED_REGISTERS
+}
+
+/// The registers that a kernel may have beside those that the places share.
+pub(super) fn registers_beside(most: u16) -> u16 {
+    most.saturating_sub(SHARED_REGISTERS) & !1
+}
+
+/// Whether a kernel has operations that need a second way.
+pub(super) fn has_sites(kernel: &MachineKernel) -> bool {
+    !sites(kernel, &kernel.flow()).is_empty()
+}
+
+/// Gives the operations of a kernel that need it their second way, for which it must have registers left. Code without
+/// lowering keeps its traps.
 pub(super) fn gather(kernel: &mut MachineKernel) {
     let flow = kernel.flow();
     let sites = sites(kernel, &flow);
     let first = kernel.regs_per_thread.next_multiple_of(2);
-    if sites.is_empty() || first + SHARED_REGISTERS > MOST_REGISTERS {
-        return;
-    }
     kernel.regs_per_thread = first + SHARED_REGISTERS;
     let shared = Shared { first: first as u8 };
     // Registers of masks that are overwritten before the operation are kept in the shared one from the `WARPSYNC` on.

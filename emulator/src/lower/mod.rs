@@ -80,28 +80,64 @@ pub fn lower_kernel(
 ) -> Result<Lowered, Diagnostics> {
     check_params(module, kernel)?;
     let inlining = Inlining::of(module, kernel, options);
+    let most = most_registers(module, kernel, options)?;
+    let mut lowered = linked(module, layout, kernel, &inlining, options, most)?;
+    let apart = !inlining.reached.iter().any(|&func| apart::counts_active_lanes(module, func));
+    if apart && apart::has_sites(&lowered.kernel) {
+        let registers = apart::registers(&lowered.kernel);
+        if registers > most {
+            // The second way of these operations takes registers, which the other code then goes without.
+            match linked(module, layout, kernel, &inlining, options, apart::registers_beside(most)) {
+                Ok(again) => lowered = again,
+                Err(why) if registers > MOST_REGISTERS => return Err(why),
+                Err(_) => {}
+            }
+        }
+        apart::gather(&mut lowered.kernel);
+    }
+    let machine = &mut lowered.kernel;
+    describe(module, kernel, machine);
+    machine.set_reconvergence();
+    machine
+        .check()
+        .map_err(|why| refuse(module, kernel, format!("lowering produced malformed code: {why}")))?;
+    Ok(lowered)
+}
+
+/// Registers that an instruction can name.
+const MOST_REGISTERS: u16 = 255;
+
+/// A kernel in machine code whose functions have at most so many registers each.
+fn linked(
+    module: &Module,
+    layout: &ModuleLayout,
+    kernel: FuncId,
+    inlining: &Inlining,
+    options: &LowerOptions,
+    most: u16,
+) -> Result<Lowered, Diagnostics> {
     let build::Built { functions, mut frame, barriers, unsupported } =
-        build::build(module, layout, kernel, &inlining, options.fmad)?;
+        build::build(module, layout, kernel, inlining, options.fmad)?;
     let mut parts = Vec::new();
     for function in functions {
-        parts.push(machine_code(module, kernel, &inlining, function, &mut frame, options)?);
+        parts.push(machine_code(module, kernel, inlining, function, &mut frame, options, most)?);
     }
     let function = module.function(kernel);
-    let mut machine = link(parts, &inlining, module, kernel, options);
+    let mut machine = link(parts, inlining, module, kernel, options);
     machine.static_shared_bytes = frame.static_shared_bytes;
     machine.barriers = barriers;
     machine.literals = frame.literals;
     machine.name.clone_from(&function.name);
     machine.max_threads_per_block = function.limits.required_threads.or(function.limits.max_threads);
-    if !inlining.reached.iter().any(|&func| apart::counts_active_lanes(module, func)) {
-        apart::gather(&mut machine);
-    }
-    describe(module, kernel, &mut machine);
-    machine.set_reconvergence();
-    machine
-        .check()
-        .map_err(|why| refuse(module, kernel, format!("lowering produced malformed code: {why}")))?;
     Ok(Lowered { kernel: machine, relocations: frame.relocations, unsupported })
+}
+
+/// The most registers that a kernel may have.
+fn most_registers(module: &Module, kernel: FuncId, options: &LowerOptions) -> Result<u16, Diagnostics> {
+    let sm = options.gpu.unwrap_or(module.target.sm);
+    let requested = residency::most_registers(&module.function(kernel).limits, sm, options.maxregs)
+        .map_err(|why| refuse(module, kernel, why))?;
+    Ok(options.max_registers.min(requested))
 }
 
 /// Maximum size of a kernel's parameters in bytes, as in PTX 8.1.
@@ -193,7 +229,7 @@ struct Part {
     spill_bytes: u32,
 }
 
-/// Optimises a function, allocates its registers and writes its machine code.
+/// Optimises a function, allocates its registers, at most so many, and writes its machine code.
 fn machine_code(
     module: &Module,
     kernel: FuncId,
@@ -201,14 +237,13 @@ fn machine_code(
     function: build::BuiltFunction,
     frame: &mut Frame,
     options: &LowerOptions,
+    most: u16,
 ) -> Result<Part, Diagnostics> {
     let build::BuiltFunction { func, code: mut f, local_bytes: own_bytes } = function;
     let sm = options.gpu.unwrap_or(module.target.sm);
     let bounds = &module.function(kernel).limits;
-    let requested =
-        residency::most_registers(bounds, sm, options.maxregs).map_err(|why| refuse(module, kernel, why))?;
     let limits = ra::Limits {
-        registers: options.max_registers.min(requested),
+        registers: most,
         predicates: 7,
         hidden: hidden_registers(sm),
         plentiful: residency::plentiful_registers(bounds, sm),

@@ -56,30 +56,44 @@ struct Options {
     files: Vec<PathBuf>,
 }
 
-/// Compares kernels that an earlier attack wrote.
+/// The ways to lower a kernel among which a seed chooses: the limit of inlining, whether products are fused, the order.
+fn ways() -> impl Iterator<Item = (u64, bool, Schedule)> {
+    let schedules = [Schedule::Latency, Schedule::Source, Schedule::Reuse];
+    let limits = [DEFAULT_INLINE_LIMIT, 0];
+    let fused = limits.into_iter().flat_map(|limit| [true, false].map(|fmad| (limit, fmad)));
+    fused.flat_map(move |(limit, fmad)| schedules.map(|schedule| (limit, fmad, schedule)))
+}
+
+/// Compares kernels that an earlier attack wrote, lowered in every way.
 fn replay(files: &[PathBuf], check: bool, assembler: Option<&Assembler>) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for path in files {
         let case = std::fs::read_to_string(path).map_err(|error| error.to_string());
         let case = case.and_then(|text| Case::parse(&text).ok_or_else(|| "no `//case` line".to_owned()));
         let result = case.and_then(|(case, max_registers)| {
-            [DEFAULT_INLINE_LIMIT, 0].into_iter().try_for_each(|inline_limit| {
-                let setup = Setup {
-                    max_registers,
-                    threads: 1,
-                    check,
-                    fmad: true,
-                    inline_limit,
-                    schedule: Schedule::default(),
-                    traces: None,
-                    assembler,
-                };
+            let ways = ways().map(|(inline_limit, fmad, schedule)| Setup {
+                max_registers,
+                threads: 1,
+                check,
+                fmad,
+                inline_limit,
+                schedule,
+                traces: None,
+                assembler,
+            });
+            for setup in ways {
+                let Setup { inline_limit, fmad, schedule, .. } = setup;
                 match compare(&case, &setup) {
-                    Ok(MachineCode::Refused(why)) => Err(format!("ptxas refuses it: {}", why.reason)),
-                    Ok(_) => Ok(()),
-                    Err(failure) => Err(format!("inlining {inline_limit}: {failure}")),
+                    Ok(MachineCode::Refused(why)) => return Err(format!("ptxas refuses it: {}", why.reason)),
+                    Ok(_) => {}
+                    Err(failure) => {
+                        return Err(format!(
+                            "inlining {inline_limit}, fused {fmad}, {schedule:?}: {failure}"
+                        ));
+                    }
                 }
-            })
+            }
+            Ok(())
         });
         match result {
             Ok(()) => println!("{}: agrees", path.display()),

@@ -404,6 +404,46 @@ impl Op {
         }
     }
 
+    /// Whether the instruction takes the negative (or the complement) of a source that is marked so.
+    #[must_use]
+    pub const fn reads_sign(&self, source: usize) -> bool {
+        match self {
+            Op::ImadWide { .. } | Op::ImadWideCarry { .. } | Op::ImadHiPair { .. } => source < 2,
+            Op::LeaHi { .. } | Op::LeaHiCarry { .. } => source > 0,
+            Op::Lea { .. } | Op::LeaHiSx32 { .. } | Op::LeaHiSx32Carry { .. } => source < 2,
+            Op::Iadd3 { .. }
+            | Op::Iadd3Carries { .. }
+            | Op::IaddPair {}
+            | Op::Imad { .. }
+            | Op::ImadX { .. }
+            | Op::ImadHi { .. }
+            | Op::Imnmx { .. }
+            | Op::Isetp { .. }
+            | Op::IsetpPair { .. }
+            | Op::I2f { .. }
+            | Op::I2fPart { .. }
+            | Op::Flo { .. }
+            | Op::Popc { .. }
+            | Op::Vabsdiff { .. }
+            | Op::Vabsdiff4 { .. }
+            | Op::Viaddmnmx { .. }
+            | Op::Vimnmx3 { .. }
+            | Op::VimnmxRelu { .. } => true,
+            _ => self.reads_magnitude(source),
+        }
+    }
+
+    /// Whether the instruction takes the magnitude of a source that is marked so.
+    #[must_use]
+    pub const fn reads_magnitude(&self, source: usize) -> bool {
+        match self {
+            Op::F2fp { .. } => source < 2,
+            Op::Redux { .. } => source == 0,
+            Op::Fchk { .. } => true,
+            _ => !matches!(self.info().format, SourceFormat::Bits | SourceFormat::Signed),
+        }
+    }
+
     /// The literal that is read as a register pair with these words, if there is one.
     #[must_use]
     pub fn literal_of_pair(&self, words: [u32; 2]) -> Option<u32> {

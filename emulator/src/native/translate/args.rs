@@ -1,5 +1,6 @@
 //! The operands of an instruction, taken one after the other, and its modifiers.
 
+use super::aside::Borrowed;
 use super::code::{Refusal, TEMPORARIES};
 use sass::{Instruction, Operand as Theirs, PT, RZ, Value};
 use trace_format::isa::{Inst, Operand, Pred, PredSrc, Reg, Src, UniformReg};
@@ -49,6 +50,12 @@ impl<'a> Args<'a> {
     /// instruction does not name, and another is put in its place at the end.
     pub(super) fn temporary(&self, number: u8) -> Reg {
         Reg(self.temporaries + number)
+    }
+
+    /// A predicate that holds a value only within the instructions that stand for one, which keep its own in the temporary
+    /// register of that number.
+    pub(super) fn borrow(&self, number: u8) -> Borrowed {
+        Borrowed::of(self.word, self.temporary(number))
     }
 
     /// Whether the instruction has a modifier, which then counts as understood.

@@ -58,7 +58,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
         }
         "VIADD" | "IADD" if args.has("64") => binary(Op::IaddPair {}, args)?,
         "VIADD" | "IADD" => sum(2, args)?,
-        "IABS" => unary(Op::Iabs {}, args)?,
+        "IABS" | "UIABS" => unary(Op::Iabs {}, args)?,
         "ISETP" | "UISETP" => {
             let pair = args.pick(&[("U64", Sign::U32), ("S64", Sign::S32)]);
             let (sign, ex) = (sign(args), Extended(args.has("EX")));
@@ -341,7 +341,8 @@ fn lea(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     if inst.pdst[1] != Pred::PT {
         return Err("its second carry out is not known".into());
     }
-    if inst.pdst[0] != Pred::PT && inst.src.iter().any(|src| src.neg) {
+    // With a carry in, terms are complemented, which is done before.
+    if inst.pdst[0] != Pred::PT && !x.0 && inst.src.iter().any(|src| src.neg) {
         return Err("the carry of a negated term is not known".into());
     }
     Ok(inst)

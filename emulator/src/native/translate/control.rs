@@ -54,7 +54,8 @@ pub(super) fn translate(
                 return Err("only returns to the address in a register are known".into());
             }
             let is_absolute = is_absolute(args)?;
-            through_register(Op::RetTo {}, is_absolute, code, args)?
+            let pred = args.pred_src();
+            through_register(Op::RetTo {}, is_absolute, code, args)?.guarded(pred)
         }
         // Absolute addresses of places of the code count from the beginning of the translation.
         "LEPC" => {
@@ -176,6 +177,11 @@ fn through_register(
     } else {
         Err("the address is not relative to the beginning".into())
     }
+}
+
+/// Whether the first operand is a predicate.
+pub(super) fn has_predicate(word: &Instruction) -> bool {
+    word.operands.first().is_some_and(|first| matches!(first.value, Value::Predicate(number) if number != PT))
 }
 
 /// An instruction whose first operand may be a predicate.

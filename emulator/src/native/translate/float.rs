@@ -89,7 +89,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             let ftz = Ftz(args.has("FTZ"));
             chosen(Op::Fsel { ftz }, args)?
         }
-        "FMNMX" => {
+        "FMNMX" | "UFMNMX" => {
             let (ftz, nan) = (Ftz(args.has("FTZ")), NanProp(args.has("NAN")));
             let mut inst = binary(Op::Nop {}, args)?;
             inst.op = Op::Fmnmx { max: Max(is_max(args)?), ftz, nan };
@@ -148,7 +148,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
         "DADD" => binary(Op::Dadd { rnd: rounding(args) }, args)?,
         "DMUL" => binary(Op::Dmul { rnd: rounding(args) }, args)?,
         "DFMA" => ternary(Op::Dfma { rnd: rounding(args) }, args)?,
-        "F2F" => {
+        "F2F" | "UF2F" => {
             let (rnd, ftz, sat) = style(args);
             let formats: Vec<FloatTy> = args.all(&FLOATS);
             let [dst, src] = formats[..] else { return Err("its formats are not known".into()) };
@@ -180,7 +180,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             }
             inst.srcs([sources[1]])
         }
-        "I2I" => {
+        "I2I" | "UI2I" => {
             args.has("SAT");
             args.has("S32");
             let narrow = [("U8", IntTy::U8), ("S8", IntTy::S8), ("U16", IntTy::U16), ("S16", IntTy::S16)];

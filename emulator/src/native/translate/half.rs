@@ -6,8 +6,9 @@ use super::float::comparison;
 use sass::{Instruction, RZ, Value};
 use trace_format::isa::{BoolFloat, Ftz, HalfTy, Halves, Inst, Op, Operand, Relu, Sat, Src};
 
-/// The part of a source whose upper half changes its sign, which is a register's; it has to be changed before.
-pub(super) const UPPER_NEGATED: &str = "H0_NH1";
+/// The part of a register whose halves change places, and the lower one its sign; it has to be changed before. ptxas uses it for
+/// constants: `0xFFFF8000` is that of `0x0000FFFF`.
+pub(super) const EXCHANGED: &str = "H0_NH1";
 
 /// Translates an instruction of this file; none if it is another.
 pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Option<Inst>, Refusal> {
@@ -65,7 +66,7 @@ pub(super) fn source(args: &mut Args<'_>) -> Result<(Src, Halves), Refusal> {
     }
     let (src, part) = args.part()?;
     let halves = match part {
-        "" | "H1_H0" | UPPER_NEGATED => Halves::Both,
+        "" | "H1_H0" | EXCHANGED => Halves::Both,
         "H0_H0" | "H1_H1" if is_zero(src) => Halves::Both,
         "H0_H0" => Halves::Low,
         "H1_H1" => Halves::High,

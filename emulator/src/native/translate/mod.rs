@@ -25,7 +25,9 @@ pub use section::{External, Section};
 use args::Args;
 use code::{Aside, Code, Place, Refusal, guard_of};
 use sass::{INSTRUCTION_BYTES, Instruction, PT};
-use trace_format::isa::{ControlBits, Inst, Language, Op, Pc, Position, PredSrc, SourceFile, SourceLine};
+use trace_format::isa::{
+    ControlBits, Inst, Language, Op, Pc, Position, PredSrc, SourceFile, SourceLine, Src,
+};
 
 /// Code in our ISA.
 #[derive(Clone, Debug)]
@@ -187,11 +189,21 @@ impl Translated {
     }
 }
 
-/// Fails if an instruction is not as its row has it.
+/// Fails if an instruction is not as its row has it, or has a sign that it does not read.
 fn checked(place: Place) -> Result<Place, Refusal> {
+    let check = |inst: &Inst| {
+        inst.check()?;
+        let ignored = |(i, source): (usize, &Src)| {
+            (source.neg && !inst.op.reads_sign(i)) || (source.abs && !inst.op.reads_magnitude(i))
+        };
+        match inst.src.iter().enumerate().any(ignored) {
+            true => Err("a sign of its sources is not known of it".to_owned()),
+            false => Ok(()),
+        }
+    };
     match &place {
-        Place::Here(inst) => inst.check()?,
-        Place::Aside(aside) => aside.insts.iter().try_for_each(Inst::check)?,
+        Place::Here(inst) => check(inst)?,
+        Place::Aside(aside) => aside.insts.iter().try_for_each(check)?,
     }
     Ok(place)
 }
@@ -201,7 +213,7 @@ fn instruction(code: &Code<'_>, at: usize, word: &Instruction) -> Result<Place, 
     let mut args = Args::of(word);
     let mut place = match aside::translate(code, at, word, &mut args)? {
         Some(place) => place,
-        None => Place::Here(single(code, at, word, &mut args)?),
+        None => aside::with_literal_pair(word, single(code, at, word, &mut args)?, &args)?,
     };
     args.finish()?;
     if let Place::Aside(aside) = &mut place {

@@ -100,12 +100,20 @@ fn two_places(w: &mut Writer<'_>, id: usize) -> String {
     let mode = w.dice.pick(&["all", "any", "uni"]);
     let shuffle = w.dice.pick(&["bfly", "idx"]);
     let step = if halves { 2 } else { w.dice.below(32) };
+    let whole_warps = w.block_threads.is_multiple_of(32);
     let reduction = w.dice.pick(&["add.u32", "max.s32", "min.u32", "or.b32", "xor.b32"]);
     let operation = |w: &mut Writer<'_>| {
         let (d, a, p, q) = (w.r(), w.r(), w.p(), w.p());
         let text = match kind {
             0 => format!("vote.sync.ballot.b32 {d}, {q}, {mask};"),
             1 => format!("vote.sync.{mode}.pred {p}, {q}, {mask};\nselp.b32 {d}, 1, 0, {p};"),
+            // The lane is there if the one that asks is: nothing says what comes from lanes that a block lacks.
+            2 if !whole_warps && halves => {
+                format!(
+                    "{{\n.reg .b32 %i;\nmov.u32 %i, %laneid;\nand.b32 %i, %i, 1;\nshfl.sync.idx.b32 {d}, {a}, %i, 31, {mask};\n}}"
+                )
+            }
+            2 if !whole_warps => format!("shfl.sync.idx.b32 {d}|{p}, {a}, 0, 31, {mask};"),
             2 if shuffle == "bfly" => format!("shfl.sync.bfly.b32 {d}|{p}, {a}, {step}, 31, {mask};"),
             2 if halves => format!("shfl.sync.bfly.b32 {d}, {a}, 4, 31, {mask};"),
             2 => format!("shfl.sync.idx.b32 {d}, {a}, {step}, 31, {mask};"),

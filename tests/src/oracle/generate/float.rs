@@ -153,6 +153,8 @@ fn compare(w: &mut Writer<'_>, guard: &str) -> String {
         }
         _ => {
             let (f, a, b) = (w.f(), w.f(), w.f_or_constant());
+            // ptxas guards the comparison alone: where it is not made, it converts what the register had.
+            let guard = if w.strict() { "" } else { guard };
             format!("{guard}set.{comparison}.f32.f32 {f}, {a}, {b};")
         }
     }

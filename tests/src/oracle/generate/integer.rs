@@ -134,6 +134,8 @@ fn bits(w: &mut Writer<'_>) -> String {
             _ => {
                 let (mode, ty) = (w.dice.pick(&["clamp", "wrap"]), signed(w, 32));
                 let a = w.int_or_constant(32);
+                // Before sm_90, ptxas gives the length as a constant, and writes its bank and offset into wrong bits.
+                let length = if w.strict() && !w.has(90) { w.dice.below(40).to_string() } else { length };
                 format!("{guard}szext.{mode}.{ty} {r}, {a}, {length};")
             }
         },
@@ -147,6 +149,8 @@ fn field(w: &Writer<'_>, instruction: &str, start: &str, length: &str) -> String
     if !w.strict() && !large(start) && !large(length) {
         return format!("{instruction}, {start}, {length};");
     }
+    // Of a value that is the same in all lanes, ptxas takes the field to be so too for sm_75, wherever lanes begin it.
+    let start = if w.strict() && !w.has(80) && start.starts_with('%') { "11" } else { start };
     let cut = |name: &str, amount: &str| match amount.starts_with('%') {
         true => format!("and.b32 {name}, {amount}, 255;"),
         false => format!("mov.b32 {name}, {amount};"),
@@ -295,7 +299,13 @@ fn movement(w: &mut Writer<'_>) -> String {
         2 => format!("{guard}mov.b32 {r}, {{{h}, {}}};", w.h()),
         3 => {
             let other = w.h();
-            if other == h {
+            if w.strict() {
+                // Where only the upper half is read of what a load extended, ptxas gives the lower one.
+                format!(
+                    "{{\n.reg .b32 %t;\nmov.b32 %t, {r};\n{guard}cvt.u16.u32 {h}, %t;\nshr.u32 %t, %t, 16;\n\
+                     {guard}cvt.u16.u32 {other}, %t;\n}}"
+                )
+            } else if other == h {
                 format!("{guard}mov.b32 {{_, {h}}}, {r};")
             } else {
                 format!("{guard}mov.b32 {{{h}, {other}}}, {r};")
@@ -339,8 +349,12 @@ pub(super) fn predicate(w: &mut Writer<'_>) -> String {
             format!("{guard}setp.{comparison}.u{bits} {p}, {a}, {b};")
         }
         8 | 9 => {
-            let other = w.p();
-            format!("{guard}{}.pred {p}, {q}, {other};", w.dice.pick(&["and", "or", "xor"]))
+            let (other, op) = (w.p(), w.dice.pick(&["and", "or", "xor"]));
+            // ptxas takes the result for another name of the source, even where the source has changed since.
+            if w.strict() && other == q && op != "xor" {
+                return format!("{guard}mov.pred {p}, {q};");
+            }
+            format!("{guard}{op}.pred {p}, {q}, {other};")
         }
         10 => format!("{guard}{}.pred {p}, {q};", w.dice.pick(&["not", "mov"])),
         _ => {

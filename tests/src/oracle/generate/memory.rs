@@ -419,6 +419,12 @@ pub(super) fn masked(w: &mut Writer<'_>) -> Node {
         0 => format!(
             "{{\n.reg .b32 %i;\nbfind.u32 %i, %c{id};\nshfl.sync.idx.b32 {d}, {r}, %i, 31, %c{id};\n}}"
         ),
+        // ptxas may move what this predicate guards from before the branch to behind the vote.
+        1 if w.strict() => {
+            let other = w.p();
+            let other = if other == p { format!("%q{id}") } else { other };
+            format!("vote.sync.{}.pred {other}, {p}, %c{id};", w.dice.pick(&["all", "any"]))
+        }
         1 => format!("vote.sync.{}.pred {p}, {p}, %c{id};", w.dice.pick(&["all", "any"])),
         2 => format!("match.any.sync.b32 {d}, {d}, %c{id};"),
         _ => format!("vote.sync.ballot.b32 {d}, {p}, %c{id};\nbar.warp.sync %c{id};"),

@@ -3,7 +3,7 @@
 use super::super::args::Args;
 use super::super::code::{Aside, Place, Refusal, constant, guard_of, moved};
 use super::super::memory::{self, WIDTHS};
-use super::parts::{Borrowed, and, compared};
+use super::parts::{and, compared};
 use sass::{Instruction, PT, Value};
 use trace_format::isa::space::{LOCAL_WINDOW_HI, SHARED_WINDOW_HI};
 use trace_format::isa::{
@@ -47,15 +47,15 @@ pub(super) fn copy(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Ref
     // Where the guard holds, and the predicate of the copy.
     let guard = guard_of(word);
     let unguarded = guard == PredSrc::TRUE;
-    let borrowed = Borrowed(args.temporary(8));
+    let borrowed = args.borrow(8);
     let only_where_copied = if unguarded || copied == PredSrc::TRUE {
         load.guarded(if unguarded { copied } else { guard })
     } else {
         let mut both = Inst::new(Op::Plop3 { lut: Lut(0xC0) });
-        both.pdst[0] = Pred(0);
+        both.pdst[0] = borrowed.pred;
         both.psrc = [guard, copied, PredSrc::TRUE];
         insts.extend([borrowed.keep(), both]);
-        load.guarded(Borrowed::HOLDS)
+        load.guarded(borrowed.holds())
     };
     let with_guard = |inst: Inst| if unguarded { inst } else { inst.guarded(guard) };
     insts.push(only_where_copied);

@@ -1,9 +1,9 @@
 //! Branches through registers and on divergence, and results of barriers that are taken elsewhere.
 
 use super::super::args::{Args, EVERY_LANE};
-use super::super::code::{Aside, Code, Place, Refusal, TEMPORARIES, moved};
+use super::super::code::{Aside, Code, Place, Refusal, TEMPORARIES, guard_of, moved};
 use super::super::control;
-use super::parts::{Borrowed, compared};
+use super::parts::compared;
 use crate::services::ARGUMENT_BYTES;
 use sass::{INSTRUCTION_BYTES, Instruction, Value};
 use trace_format::isa::{
@@ -31,13 +31,13 @@ pub(super) fn branch(code: &Code<'_>, word: &Instruction, args: &mut Args<'_>) -
     let mut targets = targets.clone();
     targets.sort_unstable();
     targets.dedup();
-    let borrowed = Borrowed(args.temporary(0));
+    let borrowed = args.borrow(0);
     let mut aside = Aside { insts: vec![borrowed.keep()], ..Aside::default() };
     let mut jumps = Vec::new();
     for target in &targets {
-        aside.insts.push(Borrowed::compare(register, Src::imm(*target as u32)));
+        aside.insts.push(borrowed.compare(register, Src::imm(*target as u32)));
         jumps.push(aside.insts.len());
-        aside.insts.push(Borrowed::jump());
+        aside.insts.push(borrowed.jump());
     }
     aside.insts.push(Inst::new(Op::Bpt {}));
     for (jump, target) in jumps.into_iter().zip(&targets) {
@@ -87,20 +87,34 @@ pub(super) fn exclusive(code: &Code<'_>, args: &mut Args<'_>) -> Result<Place, R
     args.has("EXCLUSIVE");
     let masks = args.src()?;
     let first = code.layout.free_uniform.ok_or("all uniform registers are in use")?;
-    let borrowed = Borrowed(args.temporary(0));
+    let borrowed = args.borrow(0);
     let mut read = Inst::new(Op::R2ur {}).srcs([masks]);
     read.udst = first;
     // The lanes with the first one's mask leave, the others look again.
     let insts = [
         borrowed.keep(),
         read,
-        Borrowed::compare(masks, Src::uniform(first)),
-        Borrowed::jump(),
+        borrowed.compare(masks, Src::uniform(first)),
+        borrowed.jump(),
         Inst::new(Op::Bra {}),
         borrowed.put_back(),
         Inst::new(Op::Warpsync {}).srcs([masks]),
     ];
     Ok(Place::Aside(Aside { local: vec![(3, 5), (4, 1)], ..Aside::returning(insts) }))
+}
+
+/// A return with a guard and a predicate of its own, of the lanes for which both hold.
+pub(super) fn conditional_return(
+    code: &Code<'_>,
+    at: usize,
+    word: &Instruction,
+    args: &mut Args<'_>,
+) -> Result<Place, Refusal> {
+    let guard = guard_of(word);
+    let stay = Inst::new(Op::Bra {}).guarded(PredSrc { not: !guard.not, ..guard });
+    let leave = control::translate(code, at, word, args)?.ok_or("it is no return")?;
+    let aside = Aside::returning([stay, leave]);
+    Ok(Place::Aside(Aside { local: vec![(0, 2)], guards_itself: true, ..aside }))
 }
 
 /// Where in local memory the result of a barrier is kept that is taken elsewhere: behind the registers that asides save, and the
@@ -115,7 +129,7 @@ fn with_result(insts: Vec<Inst>) -> Place {
 
 /// A reduction at a barrier whose result is kept until an instruction takes it.
 pub(super) fn kept_result(code: &Code<'_>, at: usize, args: &mut Args<'_>) -> Result<Place, Refusal> {
-    let (borrowed, result) = (Borrowed(args.temporary(0)), args.temporary(1));
+    let (borrowed, result) = (args.borrow(0), args.temporary(1));
     let mut barrier = control::bar(code, at, args)?;
     let store = Inst::new(Op::Stl { width: MemWidth::B32 }).srcs([Src::RZ, Src::reg(result)]);
     let store = Inst { offset: BARRIER_RESULT as i32, ..store };
@@ -123,9 +137,9 @@ pub(super) fn kept_result(code: &Code<'_>, at: usize, args: &mut Args<'_>) -> Re
         barrier.dst = result;
         return Ok(with_result(vec![barrier, store]));
     }
-    barrier.pdst[0] = Pred(0);
+    barrier.pdst[0] = borrowed.pred;
     let mut chosen = Inst::new(Op::Sel {}).srcs([Src::imm(1), Src::RZ]).dst(result);
-    chosen.psrc[0] = Borrowed::HOLDS;
+    chosen.psrc[0] = borrowed.holds();
     Ok(with_result(vec![borrowed.keep(), barrier, chosen, borrowed.put_back(), store]))
 }
 

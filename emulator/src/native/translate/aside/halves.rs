@@ -3,7 +3,7 @@
 use super::super::args::Args;
 use super::super::code::{Aside, Place, Refusal, moved};
 use super::super::float;
-use super::super::half::{self, UPPER_NEGATED};
+use super::super::half::{self, EXCHANGED};
 use super::parts::permuted;
 use sass::Instruction;
 use trace_format::isa::{FloatTy, Halves, Inst, Lut, Op, Operand, PackRnd, Reg, Relu, SatFinite, Src};
@@ -27,27 +27,53 @@ pub(super) fn of_upper_half(args: &mut Args<'_>) -> Result<Place, Refusal> {
     Ok(Aside::of([half, convert]))
 }
 
-/// Arithmetic on halves with sources whose upper half changes its sign.
-pub(super) fn upper_negated(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+/// Arithmetic on halves with sources whose halves change places, and the lower one, which was the upper one, its sign. A sign
+/// of the source is one of both.
+pub(super) fn exchanged(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     let Some(mut whole) = half::translate(word, args)? else {
         return Err("it is no arithmetic on halves".into());
     };
     // The result is the first operand; halves have no pairs of literals beside a register of this kind.
     let mut insts = Vec::new();
     for (place, operand) in word.operands.iter().skip(1).take(3).enumerate() {
-        if operand.suffix != UPPER_NEGATED {
+        if operand.suffix != EXCHANGED {
             continue;
         }
         let Some(source) = whole.src.get_mut(place) else { return Err("its sources are not known".into()) };
-        if source.abs || source.neg {
-            return Err("a sign beside that of the upper half is not known of it".into());
+        if source.abs {
+            return Err("a magnitude beside the sign of a half is not known of it".into());
         }
-        let mut changed = Inst::new(Op::Lop3 { lut: Lut(0x3C) }).srcs([*source, Src::imm(1 << 31), Src::RZ]);
-        changed.dst = args.temporary(place as u8);
-        *source = Src::reg(changed.dst);
-        insts.push(changed);
+        let to = args.temporary(place as u8);
+        insts.push(permuted(Src { neg: false, ..*source }, 0x1032, to));
+        insts.push(
+            Inst::new(Op::Lop3 { lut: Lut(0x3C) }).srcs([Src::reg(to), Src::imm(1 << 15), Src::RZ]).dst(to),
+        );
+        source.operand = Operand::Reg(to);
     }
     insts.push(whole);
+    Ok(Aside::of(insts))
+}
+
+/// A product of matrices of doubles, of which any may be negated.
+pub(super) fn double_product(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let Some(mut product) = float::translate(word, args)? else { return Err("it is no product".into()) };
+    let mut insts = Vec::new();
+    for (place, first, registers) in [(2, 0, 4), (0, 4, 2), (1, 6, 2)] {
+        let source = &mut product.src[place];
+        if !std::mem::take(&mut source.neg) {
+            continue;
+        }
+        let Operand::Reg(from) = source.operand else { return Err("a negated source is no register".into()) };
+        // The sign is in the upper word of each number.
+        for number in 0..registers {
+            let bit = Src::imm(if number % 2 == 0 { 0 } else { 1 << 31 });
+            let word = if from.is_zero() { Src::RZ } else { Src::reg(from.nth(number)) };
+            let changed = Inst::new(Op::Lop3 { lut: Lut(0x3C) }).srcs([word, bit, Src::RZ]);
+            insts.push(changed.dst(args.temporary(first + number)));
+        }
+        *source = Src::reg(args.temporary(first));
+    }
+    insts.push(product);
     Ok(Aside::of(insts))
 }
 

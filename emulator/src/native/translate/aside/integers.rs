@@ -1,13 +1,13 @@
 //! Integers: carries, changed terms, pairs, signs and predicates.
 
-use super::super::args::Args;
+use super::super::args::{Args, EVERY_LANE};
 use super::super::arithmetic;
 use super::super::code::{Aside, Code, Place, Refusal, moved};
-use super::parts::{Borrowed, and, answers_second, compared, permuted, shifted};
+use super::parts::{and, answers_second, compared, permuted, shifted};
 use sass::{Instruction, Operand as Theirs, PT, Value};
 use trace_format::isa::{
     BoolOp, Extended, ICmp, Inst, Lut, Max, Op, Operand, Pred, PredSrc, PrmtMode, Reg, Sign, SpecialReg, Src,
-    UniformReg,
+    UniformReg, VoteMode,
 };
 
 /// A shifted sum with a carry into its lower word.
@@ -34,19 +34,25 @@ pub(super) fn high_with_carry(args: &mut Args<'_>) -> Result<Place, Refusal> {
     let (x, sign) = (Extended(args.has("X")), arithmetic::sign(args));
     let mut upper = Inst::new(Op::Mov {});
     args.dst(&mut upper)?;
-    if !upper.udst.is_zero() {
-        return Err("a uniform result with a carry is not known of it".into());
-    }
     let mut sum = Inst::new(Op::ImadWideCarry { sign, x });
-    sum.pdst[0] = args.pred_dst().unwrap_or(Pred::PT);
+    let carry = args.pred_dst().unwrap_or(Pred::PT);
     args.srcs::<3>(&mut sum)?;
     sum.psrc[0] = if x.0 { args.pred_src() } else { PredSrc::FALSE };
-    if sum.src[2].neg {
-        return Err("a negated addend of 64 bits is not known".into());
-    }
     sum.dst = args.temporary(0);
     upper.src[0] = Src::reg(args.temporary(1));
-    Ok(Aside::of([sum, upper]))
+    if !carry.is_uniform() && upper.udst.is_zero() {
+        sum.pdst[0] = carry;
+        return Ok(Aside::of([sum, upper]));
+    }
+    // All lanes have the same sum: its upper word and its carry go to where uniform instructions find them.
+    let borrowed = args.borrow(2);
+    sum.pdst[0] = borrowed.pred;
+    let shared = shared_by_lanes(borrowed.holds(), carry);
+    let mut insts = vec![borrowed.keep(), sum, shared, borrowed.put_back()];
+    if !upper.udst.is_zero() {
+        insts.push(Inst { op: Op::R2ur {}, ..upper });
+    }
+    Ok(Aside::of(insts))
 }
 
 /// The low bits of a word, whose number counts modulo 32.
@@ -98,33 +104,59 @@ pub(super) fn wide_move(args: &mut Args<'_>) -> Result<Place, Refusal> {
     Ok(Aside::of([low, high]))
 }
 
-/// Whether an operand is a literal of 32 bits that is no signed number.
-pub(super) fn is_unsigned_literal(operand: &Theirs) -> bool {
-    matches!(operand.value, Value::Integer(value) if value > i64::from(i32::MAX))
+/// An instruction that reads a literal as a pair of registers: where ours would extend it to another number, the pair is made
+/// before it.
+pub(in super::super) fn with_literal_pair(
+    word: &Instruction,
+    mut inst: Inst,
+    args: &Args<'_>,
+) -> Result<Place, Refusal> {
+    let theirs = word.operands.iter().find_map(|operand| match operand.value {
+        Value::Integer(value) => Some([value as u32, (value >> 32) as u32]),
+        _ => None,
+    });
+    let pairs = inst.info().src_regs;
+    let ours = |(i, source): (usize, &Src)| match source.operand {
+        Operand::Imm(value) if pairs[i] == 2 => Some((i, inst.op.literal_pair(value))),
+        _ => None,
+    };
+    let (Some(theirs), Some((i, ours))) = (theirs, inst.src.iter().enumerate().find_map(ours)) else {
+        return Ok(Place::Here(inst));
+    };
+    if ours == theirs {
+        return Ok(Place::Here(inst));
+    }
+    if inst.writes_uniform() {
+        return Err("a literal of more than 32 bits is not known of it".into());
+    }
+    let (low, high) = (args.temporary(0), args.temporary(1));
+    inst.src[i].operand = Operand::Reg(low);
+    Ok(Aside::of([moved(Src::imm(theirs[0]), low), moved(Src::imm(theirs[1]), high), inst]))
 }
 
-/// A choice between pairs of which one is a literal without a sign: ours would extend it with its highest bit.
-pub(super) fn chosen_literal(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
-    let Some(mut choice) = arithmetic::translate(word, args)? else { return Err("it is no choice".into()) };
-    let (low, high) = (args.temporary(0), args.temporary(1));
-    let Some(literal) = choice.src.iter_mut().find(|src| matches!(src.operand, Operand::Imm(_))) else {
-        return Err("its literal is not known".into());
-    };
-    let value = std::mem::replace(literal, Src::reg(low));
-    Ok(Aside::of([moved(value, low), moved(Src::RZ, high), choice]))
+/// What a dot product adds to is subtracted from it.
+pub(super) fn dot_product_less(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let Some(mut product) = arithmetic::translate(word, args)? else { return Err("it is no product".into()) };
+    let term = std::mem::replace(&mut product.src[2], Src::RZ);
+    let mut sum = Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([Src::RZ, term, Src::RZ]);
+    (sum.dst, sum.udst) = (product.dst, product.udst);
+    if sum.dst.is_zero() && !sum.udst.is_zero() {
+        return Err("a uniform result is not known of it".into());
+    }
+    product.dst = args.temporary(0);
+    sum.src[0] = Src::reg(product.dst);
+    Ok(Aside::of([product, sum]))
 }
 
 /// A sum of pairs whose carry is wanted.
-pub(super) fn pair_with_carry(args: &mut Args<'_>) -> Result<Place, Refusal> {
+pub(super) fn pair_with_carry(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     args.has("64");
     let x = Extended(args.has("X"));
     let mut low = Inst::new(Op::Iadd3Carries { x });
     args.dst(&mut low)?;
     args.pred_dsts(&mut low);
-    if !low.udst.is_zero() {
-        return Err("a uniform result with a carry is not known of it".into());
-    }
-    let mut high = Inst { op: Op::Iadd3Carries { x: Extended(true) }, dst: low.dst.nth(1), ..low };
+    let (dst, udst) = (low.dst.nth(1), low.udst.nth(1));
+    let mut high = Inst { op: Op::Iadd3Carries { x: Extended(true) }, dst, udst, ..low };
     high.src[2] = Src::RZ;
     low.src[2] = Src::RZ;
     for place in 0..2 {
@@ -145,19 +177,56 @@ pub(super) fn pair_with_carry(args: &mut Args<'_>) -> Result<Place, Refusal> {
         let changed = operand.negate || operand.complement;
         (low.src[place].neg, high.src[place].neg) = (changed, changed);
     }
+    if word.mnemonic.ends_with('3') && args.src()? != Src::RZ {
+        return Err("three pairs are not known of it".into());
+    }
     let carry = if x.0 { args.maybe_pred_src() } else { None };
+    if x.0 && args.maybe_pred_src().is_some_and(|second| second != PredSrc::FALSE) {
+        return Err("a second carry is not known of it".into());
+    }
     low.psrc[..2].copy_from_slice(&[carry.unwrap_or(PredSrc::FALSE), PredSrc::FALSE]);
+    let answer = low.pdst[0];
+    if answer.is_uniform() || !low.udst.is_zero() {
+        // All lanes have the same sum and carry: they are made by lanes, and then shared.
+        let (borrowed, result) = (args.borrow(0), low.udst);
+        let sum = [args.temporary(2), args.temporary(3)];
+        for (inst, to) in [(&mut low, sum[0]), (&mut high, sum[1])] {
+            (inst.udst, inst.dst, inst.pdst[0]) = (UniformReg::URZ, to, borrowed.pred);
+        }
+        high.psrc[..2].copy_from_slice(&[borrowed.holds(), PredSrc::FALSE]);
+        let mut insts = vec![borrowed.keep(), low, high];
+        if answer != Pred::PT {
+            insts.push(shared_by_lanes(borrowed.holds(), answer));
+        }
+        insts.push(borrowed.put_back());
+        if !result.is_zero() {
+            insts.extend([0, 1].map(|number| read_uniform(sum[usize::from(number)], result.nth(number))));
+        }
+        return Ok(Aside::of(insts));
+    }
     // Without a place for the carry out, that between the words borrows one.
-    let borrows = low.pdst[0] == Pred::PT;
+    let borrows = answer == Pred::PT;
+    let borrowed = args.borrow(0);
     if borrows {
-        low.pdst[0] = Pred(0);
+        low.pdst[0] = borrowed.pred;
     }
     high.psrc[..2].copy_from_slice(&[PredSrc { pred: low.pdst[0], not: false }, PredSrc::FALSE]);
     if !borrows {
         return Ok(Aside::of([low, high]));
     }
-    let borrowed = Borrowed(args.temporary(0));
     Ok(Aside::of([borrowed.keep(), low, high, borrowed.put_back()]))
+}
+
+/// What all lanes have in a register, in a uniform one.
+fn read_uniform(from: Reg, to: UniformReg) -> Inst {
+    Inst { udst: to, ..Inst::new(Op::R2ur {}).srcs([Src::reg(from)]) }
+}
+
+/// What all lanes have in a predicate, in a uniform one.
+fn shared_by_lanes(from: PredSrc, to: Pred) -> Inst {
+    let mut vote = Inst::new(Op::Vote { mode: VoteMode::Any }).srcs([EVERY_LANE]);
+    (vote.pdst[0], vote.psrc[0]) = (to, from);
+    vote
 }
 
 /// A source that several instructions read, in a register: the others may have a literal of their own.
@@ -173,24 +242,31 @@ fn in_register(source: Src, to: Reg, insts: &mut Vec<Inst>) -> Src {
 pub(super) fn saturated_sum(args: &mut Args<'_>) -> Result<Place, Refusal> {
     args.has("ISAT");
     args.has("S32");
-    let borrowed = Borrowed(args.temporary(0));
+    let borrowed = args.borrow(0);
     let [whole, overflow, bound] = [1, 2, 3].map(|number| args.temporary(number));
     let mut chosen = Inst::new(Op::Sel {});
     args.dst(&mut chosen)?;
-    let [a, b] = [args.src()?, args.src()?];
-    if a.neg || b.neg {
-        return Err("a negated term of a saturated sum is not known".into());
-    }
+    let terms = [args.src()?, args.src()?];
+    let (difference, terms) = in_order(terms)?;
     let mut insts = vec![borrowed.keep()];
-    let (a, b) =
-        (in_register(a, args.temporary(4), &mut insts), in_register(b, args.temporary(5), &mut insts));
-    let sum = Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([a, b, Src::RZ]).dst(whole);
-    // It overflows where its sign is that of neither term.
-    let signs = Inst::new(Op::Lop3 { lut: Lut(0x42) }).srcs([a, b, Src::reg(whole)]).dst(overflow);
-    let sign = |source: Src| compared(Pred(0), ICmp::Lt, Sign::S32, source, Src::RZ);
+    let [a, b] = [(terms[0], 4), (terms[1], 5)]
+        .map(|(term, at)| in_register(Src { neg: false, ..term }, args.temporary(at), &mut insts));
+    let sum = Inst::new(Op::Iadd3 { x: Extended(false) })
+        .srcs([a, Src { neg: difference, ..b }, Src::RZ])
+        .dst(whole);
+    // A sum overflows where its sign is that of neither term; a difference where the signs of its terms differ, and its own is
+    // that of the second.
+    let lut = Lut(if difference { 0x18 } else { 0x42 });
+    let signs = Inst::new(Op::Lop3 { lut }).srcs([a, b, Src::reg(whole)]).dst(overflow);
+    let sign = |source: Src| compared(borrowed.pred, ICmp::Lt, Sign::S32, source, Src::RZ);
     let largest = Inst::new(Op::Mov {}).srcs([Src::imm(i32::MAX as u32)]).dst(bound);
-    let smallest = Inst::new(Op::Mov {}).srcs([Src::imm(1 << 31)]).dst(bound).guarded(Borrowed::HOLDS);
-    chosen.psrc[0] = Borrowed::HOLDS;
+    let mut smallest = Inst::new(Op::Sel {}).srcs([Src::imm(1 << 31), Src::reg(bound)]).dst(bound);
+    smallest.psrc[0] = borrowed.holds();
+    chosen.psrc[0] = borrowed.holds();
+    let shared = std::mem::replace(&mut chosen.udst, UniformReg::URZ);
+    if !shared.is_zero() {
+        chosen.dst = whole;
+    }
     let chosen = chosen.srcs([Src::reg(bound), Src::reg(whole)]);
     insts.extend([
         sum,
@@ -202,32 +278,51 @@ pub(super) fn saturated_sum(args: &mut Args<'_>) -> Result<Place, Refusal> {
         chosen,
         borrowed.put_back(),
     ]);
+    if !shared.is_zero() {
+        insts.push(read_uniform(whole, shared));
+    }
     Ok(Aside::of(insts))
 }
 
-/// The sums of both halves.
-pub(super) fn sum_of_halves(args: &mut Args<'_>) -> Result<Place, Refusal> {
+/// The sums or the differences of the parts of two words, whose highest bits are given.
+pub(super) fn sum_of_parts(highest: u32, args: &mut Args<'_>) -> Result<Place, Refusal> {
     args.has("16x2");
-    let [low, upper, high] = [0, 1, 2].map(|number| args.temporary(number));
-    let mut both = Inst::new(Op::Prmt { mode: PrmtMode::Index });
-    args.dst(&mut both)?;
-    let [a, b] = [args.src()?, args.src()?];
-    if a.neg || b.neg {
-        return Err("a negated term of a sum of halves is not known".into());
-    }
+    args.has("U8x4");
+    let [low, upper] = [0, 1].map(|number| args.temporary(number));
+    let mut joined = Inst::new(Op::Lop3 { lut: Lut(0x3C) });
+    args.dst(&mut joined)?;
+    let terms = [args.src()?, args.src()?];
+    let (difference, terms) = in_order(terms)?;
     let mut insts = Vec::new();
-    let (a, b) =
-        (in_register(a, args.temporary(4), &mut insts), in_register(b, args.temporary(5), &mut insts));
-    let sum =
-        |a: Src, b: Src, to: Reg| Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([a, b, Src::RZ]).dst(to);
+    let [a, b] = [(terms[0], 4), (terms[1], 5)]
+        .map(|(term, at)| in_register(Src { neg: false, ..term }, args.temporary(at), &mut insts));
+    let logic =
+        |lut: u8, sources: [Src; 3], to: Reg| Inst::new(Op::Lop3 { lut: Lut(lut) }).srcs(sources).dst(to);
+    // Without the highest bits nothing is carried into the next part, and with that of the first nothing is borrowed from it.
+    let first = match difference {
+        true => logic(0xFC, [a, Src::imm(highest), Src::RZ], low),
+        false => and(a, !highest, low),
+    };
+    let second = Src { neg: difference, ..Src::reg(upper) };
     insts.extend([
-        sum(a, b, low),
-        and(a, 0xFFFF_0000, upper),
-        and(b, 0xFFFF_0000, high),
-        sum(Src::reg(upper), Src::reg(high), high),
-        both.srcs([Src::reg(low), Src::imm(0x7610), Src::reg(high)]),
+        first,
+        and(b, !highest, upper),
+        Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([Src::reg(low), second, Src::RZ]).dst(low),
+        // The highest bits: their sum, and their difference, which is that of the complement.
+        logic(if difference { 0x82 } else { 0x28 }, [a, b, Src::imm(highest)], upper),
+        joined.srcs([Src::reg(low), Src::reg(upper), Src::RZ]),
     ]);
     Ok(Aside::of(insts))
+}
+
+/// Whether one of two terms is subtracted, which then comes second.
+fn in_order(terms: [Src; 2]) -> Result<(bool, [Src; 2]), Refusal> {
+    match terms.map(|term| term.neg) {
+        [false, false] => Ok((false, terms)),
+        [false, true] => Ok((true, terms)),
+        [true, false] => Ok((true, [terms[1], terms[0]])),
+        [true, true] => Err("two negated terms are not known of it".into()),
+    }
 }
 
 /// The smaller or the larger of both halves.
@@ -259,6 +354,38 @@ pub(super) fn minimum_of_halves(args: &mut Args<'_>) -> Result<Place, Refusal> {
         insts.push(Inst::new(Op::Imnmx { sign, max }).srcs([Src::reg(half), Src::reg(other)]).dst(half));
     }
     insts.push(both.srcs([Src::reg(halves[0]), Src::imm(0x5410), Src::reg(halves[1])]));
+    Ok(Aside::of(insts))
+}
+
+/// The smaller or the larger of each pair of bytes.
+pub(super) fn minimum_of_bytes(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let is_signed = args.has("S8x4");
+    args.has("U8x4");
+    let mut all = Inst::new(Op::Prmt { mode: PrmtMode::Index });
+    args.dst(&mut all)?;
+    let sources = [args.src()?, args.src()?];
+    if sources.iter().any(|source| source.neg) {
+        return Err("a negated byte is not known of it".into());
+    }
+    let max = Max(arithmetic::is_max(args)?);
+    let sign = if is_signed { Sign::S32 } else { Sign::U32 };
+    let mut insts = Vec::new();
+    let [a, b] = [(sources[0], 6), (sources[1], 7)]
+        .map(|(source, at)| in_register(source, args.temporary(at), &mut insts));
+    let (one, other) = (args.temporary(0), args.temporary(1));
+    let bytes = [2, 3, 4, 5].map(|number| args.temporary(number));
+    // Each byte with its sign, or with zeros from the other source of the permutation.
+    let selectors =
+        if is_signed { [0x8880, 0x9991, 0xAAA2, 0xBBB3] } else { [0x4440, 0x4441, 0x4442, 0x4443] };
+    for (byte, selector) in bytes.into_iter().zip(selectors) {
+        insts.extend([permuted(a, selector, one), permuted(b, selector, other)]);
+        insts.push(Inst::new(Op::Imnmx { sign, max }).srcs([Src::reg(one), Src::reg(other)]).dst(byte));
+    }
+    let joined = |low: Reg, selector: u32, high: Reg| [Src::reg(low), Src::imm(selector), Src::reg(high)];
+    let pair = Inst::new(Op::Prmt { mode: PrmtMode::Index });
+    insts.push(pair.srcs(joined(bytes[0], 0x40, bytes[1])).dst(one));
+    insts.push(pair.srcs(joined(bytes[2], 0x40, bytes[3])).dst(other));
+    insts.push(all.srcs(joined(one, 0x5410, other)));
     Ok(Aside::of(insts))
 }
 
@@ -322,10 +449,10 @@ pub(super) fn minimum_of_pairs(args: &mut Args<'_>) -> Result<Place, Refusal> {
         return Err("its second predicate is not known".into());
     }
     let cmp = if max { ICmp::Gt } else { ICmp::Lt };
-    let borrowed = Borrowed(args.temporary(0));
+    let borrowed = args.borrow(0);
     let mut compare = Inst::new(Op::IsetpPair { cmp, sign, bop: BoolOp::And }).srcs(sources);
-    (compare.pdst[0], compare.psrc[0]) = (Pred(0), PredSrc::TRUE);
-    result.psrc[0] = Borrowed::HOLDS;
+    (compare.pdst[0], compare.psrc[0]) = (borrowed.pred, PredSrc::TRUE);
+    result.psrc[0] = borrowed.holds();
     let mut chosen = result.srcs(sources);
     let mut insts = vec![borrowed.keep(), compare];
     if result.udst.is_zero() {

@@ -13,10 +13,12 @@ mod waterfall;
 use super::args::Args;
 use super::code::{Code, Place, Refusal, guard_of};
 use super::control;
-use super::half::UPPER_NEGATED;
+use super::half::EXCHANGED;
 use super::memory;
+pub(super) use integers::with_literal_pair;
+pub(super) use parts::Borrowed;
 use parts::answers_second;
-use sass::{Instruction, Value};
+use sass::{Instruction, PT, Value};
 
 /// Translates an instruction that is known here; none if it is another.
 pub(super) fn translate(
@@ -42,23 +44,29 @@ pub(super) fn translate(
         "LEA" | "ULEA" if word.operands.iter().any(|operand| operand.complement) => {
             integers::lea_of_complement(word, args).map(Some)
         }
-        "IMAD" if word.has("HI") && (word.has("X") || answers_second(word)) => {
-            integers::high_with_carry(args).map(Some)
-        }
-        "HADD2" | "HMUL2" | "HFMA2" if names(&[UPPER_NEGATED]) => halves::upper_negated(word, args).map(Some),
         "IMAD" | "UIMAD" if (word.has("WIDE") || word.has("HI")) && integers::has_changed_addend(word) => {
             integers::changed_addend(word, args).map(Some)
         }
+        "IMAD" | "UIMAD" if word.has("HI") && (word.has("X") || answers_second(word)) => {
+            integers::high_with_carry(args).map(Some)
+        }
+        "HADD2" | "HMUL2" | "HFMA2" if names(&[EXCHANGED]) => halves::exchanged(word, args).map(Some),
         "HSET2" | "HSETP2" if names(&["H0_H0", "H1_H1"]) => halves::compared_halves(word, args).map(Some),
-        "IADD" | "VIADD" if word.has("64") && (word.has("X") || answers_second(word)) => {
-            integers::pair_with_carry(args).map(Some)
+        "IADD" | "VIADD" | "IADD3" | "UIADD3"
+            if word.has("64") && (word.has("X") || answers_second(word)) =>
+        {
+            integers::pair_with_carry(word, args).map(Some)
         }
-        "SEL" if word.has("64") && word.operands.iter().any(integers::is_unsigned_literal) => {
-            integers::chosen_literal(word, args).map(Some)
-        }
-        "VIADD" if word.has("ISAT") => integers::saturated_sum(args).map(Some),
-        "VIADD" if word.has("16x2") => integers::sum_of_halves(args).map(Some),
+        "VIADD" | "UVIADD" if word.has("ISAT") => integers::saturated_sum(args).map(Some),
+        "VIADD" if word.has("16x2") => integers::sum_of_parts(0x8000_8000, args).map(Some),
+        "VIADD" if word.has("U8x4") => integers::sum_of_parts(0x8080_8080, args).map(Some),
+        "IDP" if integers::has_changed_addend(word) => integers::dot_product_less(word, args).map(Some),
+        "DMMA" => halves::double_product(word, args).map(Some),
         "VIMNMX" if word.has("S16x2") || word.has("U16x2") => integers::minimum_of_halves(args).map(Some),
+        "VIMNMX" if word.has("S8x4") || word.has("U8x4") => integers::minimum_of_bytes(args).map(Some),
+        "RET" if word.guard.predicate != PT && control::has_predicate(word) => {
+            flow::conditional_return(code, at, word, args).map(Some)
+        }
         "LEA" | "ULEA" if integers::subtracts(word) => integers::shifted_and_subtracted(args).map(Some),
         "BAR" if word.has("RED") && control::taker(code, at).is_none() => {
             flow::kept_result(code, at, args).map(Some)
@@ -99,7 +107,7 @@ pub(super) fn translate(
         "I2IP" => packs::integers(args).map(Some),
         "F2FP" if !packs::is_plain(word) => packs::floats(word, args).map(Some),
         "HMNMX2" => packs::half_extremes(word, args).map(Some),
-        "FMNMX" if word.has("XORSIGN") => packs::extreme_with_sign(word, args).map(Some),
+        "FMNMX" | "UFMNMX" if word.has("XORSIGN") => packs::extreme_with_sign(word, args).map(Some),
         "ATOM" if accesses::answers(word).is_some() => accesses::answered_atomic(word, args).map(Some),
         "LD" | "ST" if memory::is_narrow(word) => accesses::narrow(word, args).map(Some),
         _ => Ok(None),

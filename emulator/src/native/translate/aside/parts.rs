@@ -5,29 +5,44 @@ use trace_format::isa::{
     BoolOp, Extended, High, ICmp, Inst, Lut, Op, Pred, PredSrc, PrmtMode, Reg, Sign, Src, Wide, Wrap,
 };
 
-/// P0, whose value is kept in a register, and put back before the code goes on.
-pub(super) struct Borrowed(pub(super) Reg);
+/// A predicate whose value is kept in a register, and put back before the code goes on.
+pub(in super::super) struct Borrowed {
+    kept: Reg,
+    pub(super) pred: Pred,
+}
 
 impl Borrowed {
+    /// The first predicate that an instruction does not name.
+    pub(in super::super) fn of(word: &Instruction, kept: Reg) -> Borrowed {
+        let names = |number: u8| {
+            let named = |operand: &Operand| operand.value == Value::Predicate(number);
+            (!word.guard.uniform && word.guard.predicate == number) || word.operands.iter().any(named)
+        };
+        let free = (0..PT).find(|&number| !names(number));
+        Borrowed { kept, pred: Pred(free.unwrap_or(0)) }
+    }
+
     pub(super) fn keep(&self) -> Inst {
-        Inst { dst: self.0, ..Inst::new(Op::P2r {}).srcs([Src::RZ, Src::imm(0x7F)]) }
+        Inst { dst: self.kept, ..Inst::new(Op::P2r {}).srcs([Src::RZ, Src::imm(0x7F)]) }
     }
 
     pub(super) fn put_back(&self) -> Inst {
-        Inst::new(Op::R2p {}).srcs([Src::reg(self.0), Src::imm(1)])
+        Inst::new(Op::R2p {}).srcs([Src::reg(self.kept), Src::imm(1 << self.pred.0)])
     }
 
     /// It is whether two words are equal.
-    pub(super) fn compare(a: Src, b: Src) -> Inst {
-        compared(Pred(0), ICmp::Eq, Sign::U32, a, b)
+    pub(super) fn compare(&self, a: Src, b: Src) -> Inst {
+        compared(self.pred, ICmp::Eq, Sign::U32, a, b)
     }
 
     /// That it holds.
-    pub(super) const HOLDS: PredSrc = PredSrc { pred: Pred(0), not: false };
+    pub(super) fn holds(&self) -> PredSrc {
+        PredSrc { pred: self.pred, not: false }
+    }
 
     /// A branch if it holds.
-    pub(super) fn jump() -> Inst {
-        Inst::new(Op::Bra {}).guarded(Borrowed::HOLDS)
+    pub(super) fn jump(&self) -> Inst {
+        Inst::new(Op::Bra {}).guarded(self.holds())
     }
 }
 

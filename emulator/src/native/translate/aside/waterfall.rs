@@ -5,10 +5,9 @@
 
 use super::super::args::{Args, EVERY_LANE};
 use super::super::code::{Aside, Code, Place, Refusal};
-use super::parts::Borrowed;
 use sass::{Instruction, Operand, PT, Value};
 use trace_format::isa::{
-    BoolOp, Extended, ICmp, Inst, Op, Pred, PredSrc, ShiftAmount, Sign, SpecialReg, Src, VoteMode,
+    BoolOp, Extended, ICmp, Inst, Op, PredSrc, ShiftAmount, Sign, SpecialReg, Src, VoteMode,
 };
 
 /// Whether a register is read into a uniform one, and a predicate says in which lanes it differs.
@@ -71,10 +70,10 @@ pub(super) fn any(code: &Code<'_>, guard: PredSrc, args: &mut Args<'_>) -> Resul
     args.has("U");
     args.has("ANY");
     let Value::Target(address) = args.take()?.value else { return Err("its target is no address".into()) };
-    let borrowed = Borrowed(args.temporary(0));
+    let borrowed = args.borrow(0);
     let mut vote = Inst::new(Op::Vote { mode: VoteMode::Any }).srcs([EVERY_LANE]);
-    (vote.pdst[0], vote.psrc[0]) = (Pred(0), guard);
-    let stay = Inst::new(Op::Bra {}).guarded(PredSrc { pred: Pred(0), not: true });
+    (vote.pdst[0], vote.psrc[0]) = (borrowed.pred, guard);
+    let stay = Inst::new(Op::Bra {}).guarded(PredSrc { not: true, ..borrowed.holds() });
     let mut leave = Inst::new(Op::Bra {});
     leave.target = code.place(address)?;
     let back = borrowed.put_back();

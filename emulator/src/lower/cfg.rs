@@ -497,8 +497,8 @@ fn keep_used_words(inst: &mut super::vir::Inst, live: &[bool]) {
 }
 
 type PhiIndex = (
-    std::collections::HashMap<super::vir::VReg, (Blk, usize)>,
-    std::collections::HashMap<super::vir::VPred, (Blk, usize)>,
+    rustc_hash::FxHashMap<super::vir::VReg, (Blk, usize)>,
+    rustc_hash::FxHashMap<super::vir::VPred, (Blk, usize)>,
 );
 
 fn phi_index(f: &Func) -> PhiIndex {

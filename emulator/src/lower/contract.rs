@@ -11,7 +11,7 @@
 //!   first. A product of several sums is not fused if one of them could use a product with fewer sums. The
 //!   other operand of a fused sum is no longer a product for other sums.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::build::half_ty;
 use super::truth;
@@ -48,7 +48,7 @@ pub(super) fn run(f: &mut Func) {
     if sums.is_empty() {
         return;
     }
-    let factors: HashMap<InstId, [Option<Factor>; 2]> =
+    let factors: FxHashMap<InstId, [Option<Factor>; 2]> =
         sums.iter().map(|&id| (id, [0, 1].map(|i| factor(f, id, i)))).collect();
     let mut products = products(f, &sums, &factors);
     for &sum in &sums {
@@ -157,9 +157,9 @@ fn negation_of(inst: &Inst, sign: u32, flushed: bool) -> Option<(Val, bool)> {
 fn products(
     f: &Func,
     sums: &[InstId],
-    factors: &HashMap<InstId, [Option<Factor>; 2]>,
-) -> HashMap<InstId, Product> {
-    let mut products: HashMap<InstId, Product> = HashMap::new();
+    factors: &FxHashMap<InstId, [Option<Factor>; 2]>,
+) -> FxHashMap<InstId, Product> {
+    let mut products: FxHashMap<InstId, Product> = FxHashMap::default();
     for sum in sums {
         let [a, b] = factors[sum].map(|factor| factor.map(|factor| factor.product));
         for product in [a, b].into_iter().flatten() {
@@ -223,8 +223,8 @@ impl Uses {
 
 /// The operand of a sum that is fused.
 fn choice(
-    products: &HashMap<InstId, Product>,
-    factors: &HashMap<InstId, [Option<Factor>; 2]>,
+    products: &FxHashMap<InstId, Product>,
+    factors: &FxHashMap<InstId, [Option<Factor>; 2]>,
     sum: InstId,
 ) -> Option<usize> {
     let known = |sum: InstId, i: usize| {

@@ -1,6 +1,6 @@
 //! Global value numbering: an instruction that computes what a dominating one has computed is removed.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::cfg::Dominance;
 use super::vir::{Blk, Func, Inst, InstId, PSrc, Src, VOp, Val};
@@ -39,7 +39,7 @@ impl Places {
 pub(super) fn run(f: &mut Func) {
     f.resolve_all();
     let dominance = Dominance::of(f);
-    let mut known: HashMap<Key, Places> = HashMap::new();
+    let mut known: FxHashMap<Key, Places> = FxHashMap::default();
     for &b in &dominance.rpo {
         let mut kept = f.block(b).insts.clone();
         kept.retain(|&id| {

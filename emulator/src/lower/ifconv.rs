@@ -4,7 +4,7 @@
 //! point, a value becomes the predicated result of its last instruction, tied to its other value, or a
 //! selection. Branches to the end of the thread are kept: they cost one predicated EXIT.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::cfg;
 use super::vir::{Blk, Func, Inst, InstId, PSrc, Term, VOp, Val};
@@ -132,7 +132,7 @@ fn convertible(inst: &Inst) -> bool {
 fn take_side(f: &mut Func, b: Blk, side: Option<Blk>, p: PSrc) -> Vec<InstId> {
     let Some(side) = side else { return Vec::new() };
     let insts = std::mem::take(&mut f.block_mut(side).insts);
-    let mut guards: HashMap<PSrc, PSrc> = HashMap::new();
+    let mut guards: FxHashMap<PSrc, PSrc> = FxHashMap::default();
     for &id in &insts {
         let inst = f.inst(id).clone();
         if !inst.op.is_free() || inst.guard != PSrc::TRUE {

@@ -1,7 +1,7 @@
 //! Legalisation: converts every instruction to machine form. 64-bit additions become carry chains,
 //! instructions get at most one literal or constant, and operands become register tuples where required.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use trace_format::isa::space::Space;
 use trace_format::isa::{Extended, Kind, Op, ShiftBy, space};
@@ -14,7 +14,8 @@ use super::vir::{Func, Inst, InstId, PSrc, Src, VOp, Val};
 pub(super) fn run(f: &mut Func, frame: &mut Frame) {
     for b in f.order.clone() {
         let old = std::mem::take(&mut f.block_mut(b).insts);
-        let mut pass = Pass { f, frame, out: Vec::with_capacity(old.len() * 5 / 4), moved: HashMap::new() };
+        let mut pass =
+            Pass { f, frame, out: Vec::with_capacity(old.len() * 5 / 4), moved: FxHashMap::default() };
         for id in old {
             pass.instruction(id);
         }
@@ -28,7 +29,7 @@ struct Pass<'a> {
     frame: &'a mut Frame,
     out: Vec<InstId>,
     /// Literals and constants that a register of this block holds already.
-    moved: HashMap<Val, Val>,
+    moved: FxHashMap<Val, Val>,
 }
 
 impl Pass<'_> {

@@ -1,7 +1,7 @@
 //! Selections as predication: where a value is selected against the operand that it was computed from, the
 //! instruction that computes it is executed under the selection's predicate and leaves the operand elsewhere.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use super::vir::{Func, Inst, InstId, PSrc, VOp, Val};
 use trace_format::isa::{Kind, Op};
@@ -10,7 +10,7 @@ use trace_format::isa::{Kind, Op};
 pub(super) fn run(f: &mut Func) {
     let (uses, _) = f.use_counts();
     for b in f.order.clone() {
-        let inside: HashSet<InstId> = f.block(b).insts.iter().copied().collect();
+        let inside: FxHashSet<InstId> = f.block(b).insts.iter().copied().collect();
         for id in f.block(b).insts.clone() {
             if let Some(guarded) = predicated(f, id, &uses, &inside) {
                 f.insts[id.index()] = guarded;
@@ -20,7 +20,7 @@ pub(super) fn run(f: &mut Func) {
 }
 
 /// A selection p ? op(x, …) : x as the instruction op under p with x as its former value.
-fn predicated(f: &Func, id: InstId, uses: &[u32], inside: &HashSet<InstId>) -> Option<Inst> {
+fn predicated(f: &Func, id: InstId, uses: &[u32], inside: &FxHashSet<InstId>) -> Option<Inst> {
     let select = f.inst(id);
     if select.op != VOp::M(Op::Sel {}) || select.guard != PSrc::TRUE || select.psrc[0].pred.is_none() {
         return None;

@@ -1,7 +1,7 @@
 //! Neighbouring loads from shared memory or a constant bank become one wide load, where the address is
 //! provably aligned.
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::fold::SHL;
 use super::vir::{Blk, Def, Func, Inst, InstId, PSrc, Src, VOp, VReg, Val};
@@ -60,7 +60,7 @@ impl Base {
 
 fn merge_block(f: &mut Func, b: Blk) {
     // Runs of loads between which nothing writes shared memory.
-    let mut runs: Vec<HashMap<Base, Vec<InstId>>> = vec![HashMap::new()];
+    let mut runs: Vec<FxHashMap<Base, Vec<InstId>>> = vec![FxHashMap::default()];
     for &id in &f.block(b).insts {
         let inst = f.inst(id);
         if let Some(base) = Base::of(inst) {
@@ -77,7 +77,7 @@ fn merge_block(f: &mut Func, b: Blk) {
             _ => false,
         };
         if writes || inst.strong {
-            runs.push(HashMap::new());
+            runs.push(FxHashMap::default());
         }
     }
     runs.retain(|run| run.values().any(|ids| ids.len() > 1));
@@ -102,14 +102,14 @@ fn merge_block(f: &mut Func, b: Blk) {
 
 /// Merges loads of one base whose low `zeros` bits are clear.
 fn merge_run(f: &mut Func, places: &mut Places, base: Base, ids: &[InstId], zeros: u32) {
-    let mut at: HashMap<i32, InstId> = HashMap::new();
+    let mut at: FxHashMap<i32, InstId> = FxHashMap::default();
     for &id in ids {
         // Of several loads of one word only the first is merged.
         at.entry(f.inst(id).offset).or_insert(id);
     }
     let mut offsets: Vec<i32> = at.keys().copied().collect();
     offsets.sort_unstable();
-    let mut taken = HashSet::new();
+    let mut taken = FxHashSet::default();
     for words in [4, 2] {
         if words > base.widest() || zeros < if words == 4 { 4 } else { 3 } {
             continue;
@@ -147,7 +147,7 @@ fn merge(f: &mut Func, places: &mut Places, base: Base, window: &[InstId]) {
 struct Places {
     insts: Vec<Option<InstId>>,
     /// Where each of the first ones is.
-    at: HashMap<InstId, usize>,
+    at: FxHashMap<InstId, usize>,
     changed: bool,
 }
 

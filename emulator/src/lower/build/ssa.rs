@@ -5,7 +5,7 @@
 //! that reach a block with several (or not yet known) predecessors make a phi at once; all phis get their
 //! arguments when the whole function is built, and phis that turn out to be copies are removed then.
 
-use std::collections::HashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::lower::vir::{Blk, Def, Func, PPhi, PSrc, Phi, Val};
 
@@ -18,21 +18,21 @@ const SHORT_WAY: usize = 8;
 /// Current values of all variables in all blocks.
 #[derive(Default)]
 pub(crate) struct Ssa {
-    words: HashMap<(Blk, Var), Val>,
-    preds: HashMap<(Blk, Var), PSrc>,
+    words: FxHashMap<(Blk, Var), Val>,
+    preds: FxHashMap<(Blk, Var), PSrc>,
     /// Blocks whose only predecessor is known already.
-    single: HashMap<Blk, Blk>,
+    single: FxHashMap<Blk, Blk>,
     /// Blocks after guarded code: the block of that code, and the block before both.
-    beside: HashMap<Blk, (Blk, Blk)>,
+    beside: FxHashMap<Blk, (Blk, Blk)>,
     /// Cached values of blocks between a read and its definition, which do not mention the variable
     /// themselves: the next read need not repeat the search.
-    passed_words: HashMap<(Blk, Var), Val>,
-    passed_preds: HashMap<(Blk, Var), PSrc>,
+    passed_words: FxHashMap<(Blk, Var), Val>,
+    passed_preds: FxHashMap<(Blk, Var), PSrc>,
     /// Phis without arguments, with their places in their blocks.
     pending: Vec<(Blk, Var, usize)>,
     ppending: Vec<(Blk, Var, usize)>,
-    /// Block without predecessors, where variables are undefined.
-    entries: Vec<Blk>,
+    /// Blocks without predecessors, where variables are undefined.
+    entries: FxHashSet<Blk>,
 }
 
 impl Ssa {
@@ -56,7 +56,7 @@ impl Ssa {
 
     /// Declares a block without predecessors.
     pub(crate) fn set_entry(&mut self, block: Blk) {
-        self.entries.push(block);
+        self.entries.insert(block);
     }
 
     /// Assigns a word.

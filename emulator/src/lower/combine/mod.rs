@@ -10,7 +10,7 @@ mod arith;
 mod predicate;
 mod sign;
 
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cfg::{self, Dominance};
 use super::fold;
@@ -55,7 +55,7 @@ pub(super) struct Combiner<'f> {
     /// Instructions to put before or after existing ones, by block.
     inserted: Vec<(Blk, InstId, InstId)>,
     /// Instructions whose results are known.
-    gone: HashSet<InstId>,
+    gone: FxHashSet<InstId>,
 }
 
 impl<'f> Combiner<'f> {
@@ -99,7 +99,7 @@ impl<'f> Combiner<'f> {
             depth,
             changed: false,
             inserted: Vec::new(),
-            gone: HashSet::new(),
+            gone: FxHashSet::default(),
         }
     }
 
@@ -123,7 +123,7 @@ impl<'f> Combiner<'f> {
     /// Inserts new instructions, each before another one, which may be new itself.
     fn insert(&mut self) {
         let mut blocks: Vec<Blk> = Vec::new();
-        let mut before: HashMap<InstId, Vec<InstId>> = HashMap::new();
+        let mut before: FxHashMap<InstId, Vec<InstId>> = FxHashMap::default();
         let inserted = std::mem::take(&mut self.inserted);
         for &(b, at, id) in &inserted {
             blocks.push(b);

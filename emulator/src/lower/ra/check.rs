@@ -6,7 +6,8 @@
 //! start are the intersection over all incoming edges. The checker shares nothing with the allocator: no live
 //! ranges, coalescing or parallel copies.
 
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 use trace_format::isa::{self, Kind, Lut, Op, Operand, PredSrc};
 
@@ -107,9 +108,9 @@ type Condition = Option<(PSrc, bool)>;
 struct Checker<'a> {
     f: &'a Func,
     code: &'a Emitted,
-    entry: HashMap<Blk, State>,
+    entry: FxHashMap<Blk, State>,
     /// State at the return of each subroutine.
-    exits: HashMap<SubId, State>,
+    exits: FxHashMap<SubId, State>,
     error: Option<String>,
     report: bool,
     addressing: Addressing,
@@ -123,8 +124,8 @@ pub(crate) fn check(before: &Func, code: &Emitted, addressing: Addressing) -> Re
     let mut c = Checker {
         f: before,
         code,
-        entry: HashMap::new(),
-        exits: HashMap::new(),
+        entry: FxHashMap::default(),
+        exits: FxHashMap::default(),
         error: None,
         report: false,
         addressing,

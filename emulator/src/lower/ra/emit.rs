@@ -1,7 +1,7 @@
 //! Emission of machine code: values become registers, remaining copies become moves, blocks are laid out in
 //! order, and branches skip empty blocks.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use trace_format::isa::{self, Extended, Lut, Op, Operand, Pc, Pred, PredSrc, Reg, SourceLine};
 
@@ -34,7 +34,7 @@ pub(crate) struct Emitted {
     /// Origins, parallel.
     pub origins: Vec<Origin>,
     /// Instructions of each block that has any: from, to.
-    pub ranges: HashMap<Blk, (u32, u32)>,
+    pub ranges: FxHashMap<Blk, (u32, u32)>,
     /// First instruction of each subroutine.
     pub subs: Vec<Pc>,
     /// Calls of separate machine functions, whose targets are not known yet.
@@ -80,7 +80,7 @@ pub(crate) fn emit(f: &Func, a: &Allocated, addressing: Addressing, role: Role) 
         insts: Vec::new(),
         lines: Vec::new(),
         origins: Vec::new(),
-        ranges: HashMap::new(),
+        ranges: FxHashMap::default(),
         subs: Vec::new(),
         calls: Vec::new(),
         epilogue: None,

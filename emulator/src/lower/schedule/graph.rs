@@ -5,7 +5,7 @@ use super::effects::{Effect, conflicts, is_ordered};
 use super::latency::{interval, latency};
 use super::live::{Item, Liveness, each_def, each_use};
 use crate::lower::vir::{Blk, Func, InstId, VOp};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use trace_format::isa::Op;
 
 /// An instruction of the window.
@@ -59,15 +59,15 @@ pub(super) struct Scheduler<'a> {
     pub(super) b: Blk,
     pub(super) nodes: Vec<Node>,
     /// Node of the window that makes each value.
-    pub(super) makers: HashMap<Item, usize>,
+    pub(super) makers: FxHashMap<Item, usize>,
     /// Nodes of the window that use each value, ascending.
-    pub(super) users: HashMap<Item, Vec<usize>>,
+    pub(super) users: FxHashMap<Item, Vec<usize>>,
     /// The loop variable that each value of the window becomes in the next iteration.
-    pub(super) updates: HashMap<Item, Item>,
+    pub(super) updates: FxHashMap<Item, Item>,
     /// Most uses of a node of the window.
     pub(super) most_uses: u32,
     /// Uses of each value in the block that are still to come.
-    pub(super) left: HashMap<Item, u32>,
+    pub(super) left: FxHashMap<Item, u32>,
     /// Numbers of live registers above which freeing registers decides among equally ready instructions, and
     /// above which it has priority over latency.
     pub(super) limit: (i32, i32),
@@ -77,11 +77,12 @@ pub(super) struct Scheduler<'a> {
 
 impl<'a> Scheduler<'a> {
     pub(super) fn new(f: &'a Func, live: &'a Liveness, b: Blk) -> Self {
-        let mut left = HashMap::new();
+        let mut left = FxHashMap::default();
         for &id in &f.block(b).insts {
             each_use(f, id, |u| *left.entry(u).or_default() += 1);
         }
-        let (nodes, makers, users, updates) = (Vec::new(), HashMap::new(), HashMap::new(), HashMap::new());
+        let (nodes, makers, users, updates) =
+            (Vec::new(), FxHashMap::default(), FxHashMap::default(), FxHashMap::default());
         let pressure = live.count_in(b);
         Scheduler {
             f,

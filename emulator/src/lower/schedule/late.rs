@@ -4,7 +4,7 @@ use super::effects::{is_fixed, is_ordered};
 use super::graph::Scheduler;
 use super::latency::{latency, lead};
 use super::live::{Item, each_def, each_use};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Instructions that are issued later for the sake of one at most.
 const CONE: usize = 12;
@@ -26,7 +26,7 @@ impl Scheduler<'_> {
     pub(super) fn delayed(&mut self, issued: &[(usize, u32)], late: Late) -> Vec<usize> {
         let end = issued.last().map_or(0, |&(_, cycle)| cycle + 1);
         issued.iter().for_each(|&(n, cycle)| self.nodes[n].cycle = cycle);
-        let mut last_use: HashMap<Item, u32> = HashMap::new();
+        let mut last_use: FxHashMap<Item, u32> = FxHashMap::default();
         for &(n, _) in issued.iter().rev() {
             let node = &self.nodes[n];
             let (id, own) = (node.id, node.cycle);
@@ -69,7 +69,7 @@ impl Scheduler<'_> {
     /// for it. Instructions that compute its operands, and whose results nothing else uses, can be issued later, too,
     /// so that what they read counts in their place. As many are enough if they are registers and in turn can be made
     /// later, or are the loop variable that the node updates.
-    fn saves(&self, node: usize, cycle: u32, last_use: &HashMap<Item, u32>, late: Late) -> bool {
+    fn saves(&self, node: usize, cycle: u32, last_use: &FxHashMap<Item, u32>, late: Late) -> bool {
         let mut results = 0;
         // A loop variable shares the register of its next value.
         let mut shared: Vec<Item> = Vec::new();

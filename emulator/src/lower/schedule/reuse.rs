@@ -7,7 +7,7 @@
 
 use super::graph::Scheduler;
 use super::live::{Item, each_def, each_use};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Instructions after an access of a register within which another counts.
 const NEAR: usize = 7;
@@ -15,7 +15,7 @@ const NEAR: usize = 7;
 const MARGIN: i32 = 4;
 
 /// Position of the last access of each value, in instructions of the order.
-type Accessed = HashMap<Item, usize>;
+type Accessed = FxHashMap<Item, usize>;
 
 impl Scheduler<'_> {
     /// The order by reuse, or the one by latency if that one needs more than `most` registers and more than this one.
@@ -36,7 +36,7 @@ impl Scheduler<'_> {
 
     fn near(&mut self, most: i32) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.nodes.len());
-        let mut accessed = Accessed::new();
+        let mut accessed = Accessed::default();
         let mut candidates: Vec<usize> =
             (0..self.nodes.len()).filter(|&n| self.nodes[n].waiting == 0).collect();
         while !candidates.is_empty() {

@@ -1,14 +1,14 @@
 //! Copies of a loop's body, and the names of the loop's values in and after them.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::lower::vir::{Blk, Func, InstId, PSrc, VPred, VReg, Val};
 
 /// Renaming of a block's values in a copy.
 #[derive(Default, Clone)]
 pub(super) struct Names {
-    pub regs: HashMap<VReg, Val>,
-    pub preds: HashMap<VPred, PSrc>,
+    pub regs: FxHashMap<VReg, Val>,
+    pub preds: FxHashMap<VPred, PSrc>,
 }
 
 impl Names {

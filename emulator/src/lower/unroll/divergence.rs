@@ -44,25 +44,27 @@ impl Divergence {
 
     /// Looks at a block; whether more values were found to differ.
     fn block(&mut self, f: &Func, dominance: &Dominance, b: Blk) -> bool {
-        let before = self.regs.count_ones(..) + self.preds.count_ones(..);
+        let mut more = false;
         let block = f.block(b);
         let chosen = self.is_join_of_divergent(f, dominance, b);
         for phi in &block.phis {
-            let differs = chosen || phi.args.iter().any(|v| self.val(*v));
-            self.regs.set(phi.dst.index(), differs);
+            if chosen || phi.args.iter().any(|v| self.val(*v)) {
+                more |= !self.regs.put(phi.dst.index());
+            }
         }
         for phi in &block.pphis {
-            let differs = chosen || phi.args.iter().any(|p| self.psrc(*p));
-            self.preds.set(phi.dst.index(), differs);
+            if chosen || phi.args.iter().any(|p| self.psrc(*p)) {
+                more |= !self.preds.put(phi.dst.index());
+            }
         }
         for &id in &block.insts {
             let inst = f.inst(id);
             if self.differs(inst) {
-                inst.dsts().for_each(|d| self.regs.insert(d.index()));
-                inst.pdsts().for_each(|p| self.preds.insert(p.index()));
+                inst.dsts().for_each(|d| more |= !self.regs.put(d.index()));
+                inst.pdsts().for_each(|p| more |= !self.preds.put(p.index()));
             }
         }
-        self.regs.count_ones(..) + self.preds.count_ones(..) > before
+        more
     }
 
     /// Whether paths meet in a block that lanes of a warp took differently.

@@ -3,7 +3,7 @@
 //!
 //! "Certain" takes wrap-around into account: the longer bodies are only entered where none can occur.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::copies::{Names, advance, copy_body};
 use super::counted::{Counted, insert_block, is_step, retarget};
@@ -225,10 +225,10 @@ fn leave(f: &mut Func, out: Blk, from: Blk, last: &Names) {
 #[derive(Default)]
 pub(super) struct Outside {
     /// New name and loop of each value.
-    regs: HashMap<VReg, (VReg, Blk)>,
-    preds: HashMap<VPred, (VPred, Blk)>,
+    regs: FxHashMap<VReg, (VReg, Blk)>,
+    preds: FxHashMap<VPred, (VPred, Blk)>,
     /// The blocks that belong to a loop, each with that loop.
-    loops: HashMap<Blk, Blk>,
+    loops: FxHashMap<Blk, Blk>,
 }
 
 impl Outside {

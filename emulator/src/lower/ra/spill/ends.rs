@@ -1,12 +1,12 @@
 //! Instructions that spilling appends to blocks.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::lower::vir::{Blk, Func, InstId};
 
 /// Instructions to add at the end of each block.
 #[derive(Default)]
-pub(super) struct Ends(HashMap<Blk, End>);
+pub(super) struct Ends(FxHashMap<Blk, End>);
 
 /// Instructions to add at the end of a block: all phis of all successors read the old values, so reloads come
 /// before stores for phis.

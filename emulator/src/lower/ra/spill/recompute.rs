@@ -9,7 +9,8 @@ use crate::lower::cfg::{self, Dominance};
 use crate::lower::ra::live::{Live, Segment};
 use crate::lower::ra::spill::Spilled;
 use crate::lower::vir::{Blk, Func, InstId, PSrc, VOp, VReg, Val};
-use std::collections::{BTreeSet, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use trace_format::isa::Op;
 
 /// Registers to free where alignment, or values that are free at different times, left no place.
@@ -72,8 +73,8 @@ fn constant(f: &Func, v: Val) -> Option<InstId> {
 }
 
 fn candidates(f: &Func, ranges: &[Vec<Segment>], spilled: &Spilled) -> Vec<Candidate> {
-    let mut homes: HashMap<VReg, InstId> = HashMap::new();
-    let mut found: HashMap<InstId, Candidate> = HashMap::new();
+    let mut homes: FxHashMap<VReg, InstId> = FxHashMap::default();
+    let mut found: FxHashMap<InstId, Candidate> = FxHashMap::default();
     let mut order = Vec::new();
     for &b in f.order.iter().filter(|&&b| f.block(b).sub.is_none()) {
         for &id in &f.block(b).insts {

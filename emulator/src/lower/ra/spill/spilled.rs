@@ -1,6 +1,6 @@
 //! The values spilled so far.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use crate::lower::vir::{Func, VPred, VReg};
 
@@ -10,7 +10,7 @@ pub(crate) struct Spilled {
     pub(super) registers: Set,
     pub(super) predicates: Set,
     /// The register that holds a spilled or reloaded predicate as 1 or 0.
-    pub(super) words: HashMap<VPred, VReg>,
+    pub(super) words: FxHashMap<VPred, VReg>,
     /// Bytes of local memory taken.
     pub bytes: u32,
 }

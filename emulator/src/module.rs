@@ -1,13 +1,13 @@
 //! Loading a PTX file: reading, parsing, lowering, finding kernels by name; and modules of either kind of code.
 
 use crate::device_runtime;
-use crate::lower::{self, LowerOptions, Lowered, ModuleLayout};
+use crate::lower::{self, AddressedCode, LowerOptions, Lowered, ModuleLayout};
 use crate::native::{NativeError, NativeModule};
 use crate::ptx::{self, Diagnostic, Diagnostics, FuncId, Module};
 use sass::cubin::Place;
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Largest PTX file that is read; those of the largest libraries have some ten MiB.
 const MAX_FILE_BYTES: u64 = 512 << 20;
@@ -57,6 +57,8 @@ pub struct LoadedModule {
     pub module: Module,
     /// Layout of its variables.
     pub layout: ModuleLayout,
+    /// What outlines of its kernels share.
+    addressed_code: OnceLock<AddressedCode>,
 }
 
 impl LoadedModule {
@@ -98,7 +100,7 @@ impl LoadedModule {
     pub fn parse(text: &str, name: &str) -> Result<LoadedModule, ModuleError> {
         let module = ptx::parse(&device_runtime::complete(text), name)?;
         let layout = ModuleLayout::of(&module).map_err(|error| one(&module, error))?;
-        Ok(LoadedModule { module, layout })
+        Ok(LoadedModule { module, layout, addressed_code: OnceLock::new() })
     }
 
     /// Names of the kernels that can be launched, in the order of the file.
@@ -126,6 +128,16 @@ impl LoadedModule {
             file.name = name.to_string_lossy().into_owned();
         }
         Ok(lowered)
+    }
+
+    /// What is known of a kernel without its code; none if it is lowered quickly enough.
+    ///
+    /// # Errors
+    /// As [`lower::outline_kernel`].
+    pub fn outline(&self, kernel: FuncId, options: &LowerOptions) -> Option<Result<Lowered, ModuleError>> {
+        let addressed_code = || self.addressed_code.get_or_init(|| AddressedCode::of(&self.module));
+        let outline = lower::outline_kernel(&self.module, addressed_code, kernel, options)?;
+        Some(outline.map_err(ModuleError::from))
     }
 }
 
@@ -189,15 +201,19 @@ impl AnyModule {
         }
     }
 
-    /// What the module says of a kernel of machine code, without its instructions; none of PTX, whose registers are only known
-    /// when it is lowered, or if there is no such kernel.
+    /// What the module says of a kernel, without its instructions; none of PTX that is lowered quickly enough, or if there is
+    /// no such kernel.
     ///
     /// # Errors
     /// It is not supported.
     pub fn outline(&self, name: &str, options: &LowerOptions) -> Option<Result<Lowered, ModuleError>> {
-        let AnyModule::Native(module) = self else { return None };
-        let outline = module.outline(name, options.stack_bytes)?;
-        Some(outline.map(Lowered::plain).map_err(ModuleError::from))
+        match self {
+            AnyModule::Ptx(module) => module.outline(module.kernel(name)?, options),
+            AnyModule::Native(module) => {
+                let outline = module.outline(name, options.stack_bytes)?;
+                Some(outline.map(Lowered::plain).map_err(ModuleError::from))
+            }
+        }
     }
 
     /// Whether there is a kernel of a name.

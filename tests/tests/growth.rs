@@ -1,5 +1,6 @@
 //! Lowering's time is about proportional to the length of the code: for each shape, four times the code may take at
-//! most eight times the processor time. A quadratic algorithm takes sixteen times as much.
+//! most eight times the processor time. A quadratic algorithm takes sixteen times as much. The outlines of a library's
+//! kernels look at the code that all of them call once.
 
 use emulator::lower::LowerOptions;
 use emulator::session::LoadedModule;
@@ -86,4 +87,45 @@ fn accesses_of_two_spaces() {
 #[test]
 fn jumps_in_a_row() {
     grows_linearly(shapes::jumps, 2000, 255);
+}
+
+/// A library of so many kernels, each of which calls one of two large functions through a register.
+fn library(kernels: usize) -> String {
+    let function = |name: &str| {
+        let body = "add.u32 %r0, %r0, %r0;\n".repeat(120_000);
+        format!(".visible .func {name}() {{ .reg .b32 %r<1>; mov.u32 %r0, 1;\n{body}ret; }}\n")
+    };
+    let kernel = |number: usize| {
+        format!(
+            ".visible .entry k{number}(.param .u64 f) {{ .reg .b64 %rd<1>; ld.param.u64 %rd0, [f];\n\
+             prototype: .callprototype ()_ (); call %rd0, (), prototype; ret; }}\n"
+        )
+    };
+    let head = ".version 8.0\n.target sm_80\n.address_size 64\n";
+    let table = ".visible .global .align 8 .u64 table[2] = {one, two};\n";
+    let kernels: String = (0..kernels).map(kernel).collect();
+    [head, &function("one"), &function("two"), table, &kernels].concat()
+}
+
+/// The least time of asking about all kernels of a library.
+fn time_of_outlines(kernels: usize) -> Duration {
+    let module = LoadedModule::parse(&library(kernels), "library.ptx").unwrap_or_else(|e| panic!("{e}"));
+    let options = LowerOptions::default();
+    let once = || {
+        let fresh = module.clone();
+        let watch = Stopwatch::of_thread();
+        for (id, kernel) in fresh.module.kernels() {
+            assert!(fresh.outline(id, &options).is_some_and(|outline| outline.is_ok()), "{}", kernel.name);
+        }
+        watch.processor_time()
+    };
+    (0..3).map(|_| once()).min().unwrap_or_default()
+}
+
+#[test]
+fn outlines_of_kernels_that_call_the_same_code() {
+    let (few, many) = (time_of_outlines(10), time_of_outlines(40));
+    println!("10 kernels take {few:?}, 40 take {many:?}");
+    let ratio = many.as_secs_f64() / few.as_secs_f64().max(0.001);
+    assert!(ratio < 2.5, "10 kernels take {few:?}, 40 take {many:?}: {ratio:.1} times");
 }

@@ -52,17 +52,19 @@ pub(crate) struct Inlining {
 
 /// Facts about a function that matter to callers.
 #[derive(Default)]
-struct Facts {
+pub(super) struct Facts {
     /// Callees, once per call.
-    calls: Vec<FuncId>,
-    indirect: bool,
+    pub calls: Vec<FuncId>,
+    /// Whether it calls through a register.
+    pub indirect: bool,
     takes_parameter_address: bool,
     moves_stack: bool,
-    size: u64,
+    /// Number of instructions.
+    pub size: u64,
 }
 
 impl Facts {
-    fn of(module: &Module, func: FuncId) -> Facts {
+    pub(super) fn of(module: &Module, func: FuncId) -> Facts {
         let mut facts = Facts::default();
         let function = module.function(func);
         let Some(body) = &function.body else { return facts };
@@ -245,7 +247,7 @@ impl Inlining {
 }
 
 /// Functions, other than kernels, whose address is taken anywhere in the module, in the order of the file.
-fn addressed(module: &Module) -> Vec<FuncId> {
+pub(super) fn addressed(module: &Module) -> Vec<FuncId> {
     let mut found = with_address(module);
     found.retain(|f| !module.function(*f).is_kernel);
     found.into_iter().collect()

@@ -109,9 +109,17 @@ impl Frame {
     /// # Errors
     /// A diagnostic at the variable that exceeds the 32-bit address space of shared memory.
     pub(crate) fn of(module: &Module, reached: &BTreeSet<FuncId>) -> Result<Frame, Diagnostic> {
+        Frame::sharing(module, &super::calls::mentioned(module, reached))
+    }
+
+    /// The same for the variables that are mentioned.
+    ///
+    /// # Errors
+    /// As [`Frame::of`].
+    pub(crate) fn sharing(module: &Module, mentioned: &BTreeSet<VarId>) -> Result<Frame, Diagnostic> {
         let mut frame = Frame::default();
         let mut dynamic: Vec<VarId> = Vec::new();
-        for id in super::calls::mentioned(module, reached) {
+        for &id in mentioned {
             let var = module.var(id);
             match var.space {
                 // A declaration that gives a size and has no definition counts as one, as ptxas has it.

@@ -21,6 +21,7 @@ pub(crate) mod layout;
 mod legalize;
 mod liveness;
 mod options;
+mod outline;
 mod ra;
 mod residency;
 mod schedule;
@@ -31,6 +32,7 @@ mod vectorize;
 mod vir;
 
 pub use options::{DEFAULT_INLINE_LIMIT, DEFAULT_STACK_BYTES, LowerOptions, Schedule};
+pub use outline::{AddressedCode, outline_kernel};
 pub use residency::hidden_registers;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -200,8 +200,8 @@ impl Modules {
         Ok(handle)
     }
 
-    /// A kernel of a name whose attributes are wanted: machine code is not translated for it yet, since libraries ask about
-    /// hundreds of kernels and launch a few.
+    /// A kernel of a name whose attributes are wanted: machine code is not translated for it yet, nor PTX with much code that
+    /// is called through registers, since libraries ask about hundreds of kernels and launch a few.
     ///
     /// # Errors
     /// As [`Modules::kernel`].

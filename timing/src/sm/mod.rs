@@ -134,6 +134,11 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let blocks = machine.blocks_per_sm as usize;
         let SmCaches { l1, texture, code, constants, second_level } = caches;
         let scheduler = WarpScheduler::new(config);
+        let mut residents = Residents::new(blocks, warps);
+        // Techniques look at all slots.
+        if !techniques.is_empty() {
+            residents.open();
+        }
         Sm {
             id,
             stats: Stats::default(),
@@ -143,7 +148,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             source,
             now,
             of_scheduler,
-            residents: Residents::new(blocks, warps),
+            residents,
             scouts: ScoutsOf::new(warps),
             front: Front::new(machine),
             code: CodePath::new(config, code, machine.last_code_line()),

@@ -6,7 +6,9 @@ use crate::techniques::{Scouted, Scouts};
 /// Scouts by warp slot.
 #[derive(Debug)]
 pub(crate) struct ScoutsOf<W> {
+    /// Empty before the first scout: most replays have none.
     streams: Vec<Option<W>>,
+    warps: usize,
     /// The first scout that could not step, by its slot.
     failed: Option<(usize, SourceError)>,
 }
@@ -15,16 +17,19 @@ impl<W: WarpStream> ScoutsOf<W> {
     /// No scouts, for a number of warp slots.
     #[must_use]
     pub(crate) fn new(warps: usize) -> ScoutsOf<W> {
-        ScoutsOf { streams: (0..warps).map(|_| None).collect(), failed: None }
+        ScoutsOf { streams: Vec::new(), warps, failed: None }
     }
 
     /// The scout of the warp that was in a slot before, whose memory the next one uses.
     pub(crate) fn take(&mut self, slot: usize) -> Option<W> {
-        self.streams[slot].take()
+        self.streams.get_mut(slot)?.take()
     }
 
     /// Places the scout of a new warp.
     pub(crate) fn place(&mut self, slot: usize, scout: W) {
+        if self.streams.is_empty() {
+            self.streams.resize_with(self.warps, || None);
+        }
         self.streams[slot] = Some(scout);
     }
 
@@ -37,12 +42,12 @@ impl<W: WarpStream> ScoutsOf<W> {
 impl<W: WarpStream> Scouts for ScoutsOf<W> {
     #[inline]
     fn next(&self, warp_slot: usize) -> Option<(u32, u32)> {
-        self.streams[warp_slot].as_ref()?.peek().map(|next| (next.pc, next.active))
+        self.streams.get(warp_slot)?.as_ref()?.peek().map(|next| (next.pc, next.active))
     }
 
     #[inline]
     fn step(&mut self, warp_slot: usize) -> Option<Scouted> {
-        let stream = self.streams[warp_slot].as_mut()?;
+        let stream = self.streams.get_mut(warp_slot)?.as_mut()?;
         stream.peek()?;
         match stream.step() {
             Ok(step) => Some(Scouted { pc: step.pc, active: step.active, exec: step.exec }),
@@ -54,11 +59,12 @@ impl<W: WarpStream> Scouts for ScoutsOf<W> {
     }
 
     fn rows(&self, warp_slot: usize) -> &[Row] {
-        self.streams[warp_slot].as_ref().map_or(&[], WarpStream::rows)
+        self.streams.get(warp_slot).and_then(Option::as_ref).map_or(&[], WarpStream::rows)
     }
 
     fn preds(&self, warp_slot: usize) -> [u32; 8] {
-        let own = self.streams[warp_slot].as_ref().and_then(|stream| stream.preds().first_chunk());
+        let scout = self.streams.get(warp_slot).and_then(Option::as_ref);
+        let own = scout.and_then(|stream| stream.preds().first_chunk());
         own.copied().unwrap_or_default()
     }
 }

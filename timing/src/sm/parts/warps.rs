@@ -70,8 +70,10 @@ struct BlockSlot {
 /// Blocks and warps of an SM.
 #[derive(Debug)]
 pub(crate) struct Residents<W> {
-    /// By warp slot.
+    /// By warp slot; none before [`Residents::open`].
     pub slots: Vec<WarpSlot<W>>,
+    /// Number of warp slots.
+    warps: usize,
     blocks: Vec<BlockSlot>,
     /// Streams of ended warps; new warps reuse their memory.
     spare: Vec<W>,
@@ -86,11 +88,12 @@ pub(crate) struct Residents<W> {
 }
 
 impl<W: WarpStream> Residents<W> {
-    /// Empty slots.
+    /// Empty slots, which take no memory before the first warp is placed: small launches leave most SMs empty.
     #[must_use]
     pub(crate) fn new(blocks: usize, warps: usize) -> Residents<W> {
         Residents {
-            slots: (0..warps).map(|_| WarpSlot::default()).collect(),
+            slots: Vec::new(),
+            warps,
             blocks: vec![BlockSlot::default(); blocks],
             spare: Vec::new(),
             resident: 0,
@@ -100,10 +103,15 @@ impl<W: WarpStream> Residents<W> {
         }
     }
 
+    /// Takes the memory of all slots.
+    pub(crate) fn open(&mut self) {
+        self.slots.resize_with(self.warps, WarpSlot::default);
+    }
+
     /// Number of blocks of `warps_per_block` warps that could be placed now.
     #[must_use]
     pub(crate) fn free_blocks(&self, warps_per_block: u32) -> u32 {
-        let free_warps = self.slots.len() as u32 - self.resident.count_ones();
+        let free_warps = self.warps as u32 - self.resident.count_ones();
         let free_slots = self.blocks.iter().filter(|block| !block.occupied).count() as u32;
         free_slots.min(free_warps / warps_per_block)
     }
@@ -125,7 +133,7 @@ impl<W: WarpStream> Residents<W> {
     pub(crate) fn free_warp(&self, of: Option<(u32, u32)>) -> usize {
         let free = !self.resident;
         if let Some((scheduler, schedulers)) = of {
-            let own = (scheduler..self.slots.len() as u32).step_by(schedulers as usize);
+            let own = (scheduler..self.warps as u32).step_by(schedulers as usize);
             if let Some(slot) = own.map(|slot| slot as usize).find(|slot| free >> slot & 1 != 0) {
                 return slot;
             }
@@ -135,6 +143,9 @@ impl<W: WarpStream> Residents<W> {
 
     /// Places a warp; a warp with instructions starts its setup.
     pub(crate) fn place(&mut self, index: usize, slot: WarpSlot<W>) {
+        if self.slots.is_empty() {
+            self.open();
+        }
         let has_instructions = slot.next().is_some();
         self.blocks[usize::from(slot.block_slot)].warps |= 1 << index;
         self.slots[index] = slot;

@@ -200,6 +200,24 @@ fn several_traces_end_with_a_table_of_all() {
 }
 
 #[test]
+fn tables_fit_the_terminal() {
+    let keep = two_kernels();
+    let longest = |columns: &str| {
+        let output = std::process::Command::new(TIMING)
+            .args(["study", "redundancy", "t.wtrace"])
+            .current_dir(keep.path())
+            .env("COLUMNS", columns)
+            .output()
+            .expect("runs");
+        assert!(output.status.success());
+        let printed = String::from_utf8(output.stdout).expect("text");
+        printed.lines().map(|line| line.chars().count()).max().expect("lines")
+    };
+    assert!(longest("200") > 50);
+    assert!(longest("50") <= 50);
+}
+
+#[test]
 fn files_of_other_kinds_are_told_where_they_belong() {
     let keep = two_kernels();
     let folder = keep.path();

@@ -54,6 +54,26 @@ fn the_demo_measures_and_reports_alike_at_any_number_of_threads() {
 }
 
 #[test]
+fn tables_fit_the_terminal() {
+    let longest = |columns: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let done = Command::new(env!("CARGO_BIN_EXE_demo"))
+            .args(["--out", dir.path().to_str().unwrap(), "--only", "vectoradd"])
+            .env("COLUMNS", columns)
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        let printed = text(&done.stdout);
+        let (tables, _) = printed.split_once("Report: ").unwrap();
+        assert!(tables.contains("Geometric mean") && tables.contains("Unstructured"), "{tables}");
+        tables.lines().map(|line| line.chars().count()).max().unwrap()
+    };
+    assert!(longest("200") > 80);
+    assert!(longest("80") <= 80);
+    assert!(longest("50") <= 50);
+}
+
+#[test]
 fn bad_input_ends_with_a_message_and_an_exit_code() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().to_str().unwrap();

@@ -58,13 +58,14 @@ impl Table {
         self.to_text_within(LINE.get().copied().unwrap_or(usize::MAX))
     }
 
-    /// The same with lines of at most so many characters: columns that do not fit follow below, beside the first column again.
+    /// The same with lines of at most so many characters: columns that do not fit follow below, beside the first column again,
+    /// and a title that does not fit has several lines.
     ///
     /// ```
     /// use report::{Column, Table, cells};
     /// let columns = [Column::text("Kernel"), Column::integer("Cycles"), Column::integer("Stalls")];
-    /// let table = Table::new("Time", columns).row(cells!["scan", 1234u64, 567u64]);
-    /// let lines = ["Time", "Kernel  Cycles", "──────  ──────", "scan     1 234", "", "Kernel  Stalls", "──────  ──────", "scan       567"];
+    /// let table = Table::new("Time of all kernels", columns).row(cells!["scan", 1234u64, 567u64]);
+    /// let lines = ["Time of all", "kernels", "Kernel  Cycles", "──────  ──────", "scan     1 234", "", "Kernel  Stalls", "──────  ──────", "scan       567"];
     /// assert_eq!(table.to_text_within(15).lines().collect::<Vec<_>>(), lines);
     /// ```
     #[must_use]
@@ -74,7 +75,8 @@ impl Table {
         let rows: Vec<Vec<String>> = self.rows.iter().map(shown).collect();
         let summary: Vec<Vec<String>> = self.summary.iter().map(shown).collect();
         let (widths, head) = self.layout(rows.iter().chain(&summary));
-        let mut text = if self.title.is_empty() { String::new() } else { format!("{}\n", self.title) };
+        let title = if self.title.is_empty() { Vec::new() } else { wrapped(&self.title, width) };
+        let mut text: String = title.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
         for (at, part) in parts(&widths, width).iter().enumerate() {
             let rule = part.iter().map(|&column| "─".repeat(widths[column])).collect::<Vec<_>>().join(GAP);
             let line = |row: &Vec<String>| {
@@ -105,36 +107,44 @@ impl Table {
 
     /// Width of every column, and the lines of the headings, which stand on the rule.
     fn layout<'a>(&self, rows: impl Iterator<Item = &'a Vec<String>>) -> (Vec<usize>, Vec<Vec<String>>) {
-        let length = |text: &str| text.chars().count();
         let mut widths = vec![0; self.columns.len()];
         for row in rows {
             for (width, text) in widths.iter_mut().zip(row) {
                 *width = length(text).max(*width);
             }
         }
-        let mut wrapped = Vec::new();
+        let mut headings = Vec::new();
         for (column, width) in self.columns.iter().zip(&mut widths) {
             let unit = if column.unit.is_empty() { String::new() } else { format!(" ({})", column.unit) };
             let heading = column.name.clone() + &unit;
             *width = heading.split(' ').map(length).max().unwrap_or(0).max(*width);
-            let mut lines = vec![String::new()];
-            for word in heading.split(' ') {
-                match lines.last_mut() {
-                    Some(last) if last.is_empty() => *last = word.to_owned(),
-                    Some(last) if length(last) + 1 + length(word) <= *width => *last += &format!(" {word}"),
-                    _ => lines.push(word.to_owned()),
-                }
-            }
-            wrapped.push(lines);
+            headings.push(wrapped(&heading, *width));
         }
-        let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
+        let height = headings.iter().map(Vec::len).max().unwrap_or(0);
         let nth = |lines: &Vec<String>, k: usize| {
             let above = height - lines.len();
             k.checked_sub(above).map_or(String::new(), |k| lines[k].clone())
         };
-        let head = (0..height).map(|k| wrapped.iter().map(|lines| nth(lines, k)).collect()).collect();
+        let head = (0..height).map(|k| headings.iter().map(|lines| nth(lines, k)).collect()).collect();
         (widths, head)
     }
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// The lines of a text of at most so many characters, broken between words.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(last) if last.is_empty() => *last = word.to_owned(),
+            Some(last) if length(last) + 1 + length(word) <= width => *last += &format!(" {word}"),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Terminals disagree on the width of the narrow space.

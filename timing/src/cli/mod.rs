@@ -82,6 +82,13 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     main_with(&[], arguments)
 }
 
+/// Fits the tables that a program prints to the lines of its terminal, or to as many characters as `COLUMNS` says.
+pub fn fit_tables() {
+    if let Some(width) = output::line_width() {
+        ::report::limit_lines(width);
+    }
+}
+
 /// As [`main`], with techniques of other crates: a complete `timing` with further techniques.
 ///
 /// ```no_run
@@ -106,9 +113,7 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
         Ok(parsed) => parsed,
         Err(code) => return code,
     };
-    if let Some(width) = output::terminal_width() {
-        ::report::limit_lines(width);
-    }
+    fit_tables();
     let done = |outcome: Result<(), CliError>| outcome.map(|()| ExitCode::SUCCESS);
     let outcome = warplab_host::limits::check().map_err(CliError).and_then(|()| match &parsed.command {
         Command::Replay(arguments) => done(replay::run(arguments, &catalogue, &command)),

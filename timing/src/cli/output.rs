@@ -15,9 +15,11 @@ use warplab_host::destination::Destination;
 use warplab_host::input;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Characters of a line of the terminal that is printed to; none if it is none.
-pub(super) fn terminal_width() -> Option<usize> {
-    comfy_table::Table::new().width().map(usize::from)
+/// Characters of a line: those of `COLUMNS` if it is set, else those of the terminal that is printed to; none without either.
+pub(super) fn line_width() -> Option<usize> {
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let terminal = || comfy_table::Table::new().width().map(usize::from);
+    columns.filter(|&columns| columns > 0).or_else(terminal)
 }
 
 /// Prints to stdout; a closed pipe is no error.

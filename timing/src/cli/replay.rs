@@ -310,7 +310,7 @@ fn number(value: f64, digits: usize) -> String {
 /// The table of a trace; machines that do not fit the terminal follow below, beside the plain one again.
 fn table(outcome: &Outcome, config: &str, variants: &[Variant], energy: &EnergyTable) -> String {
     let all: Vec<(&Variant, &Replay)> = variants.iter().zip(&outcome.others).collect();
-    let most = output::terminal_width().unwrap_or(usize::MAX);
+    let most = output::line_width().unwrap_or(usize::MAX);
     let fits = |text: &str| text.lines().all(|line| line.trim_end().chars().count() <= most);
     let mut waiting = vec![&all[..]];
     let mut text = format!("{} on {config}\n", outcome.path);

@@ -110,6 +110,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(command) = &arguments.command {
         return describe(command);
     }
+    timing::cli::fit_tables();
     let started = Instant::now();
     let chosen = workloads::select(&arguments.only)?;
     if arguments.list {

@@ -107,13 +107,21 @@ impl Provenance {
     /// # Errors
     /// The file cannot be read any more.
     pub fn add(&mut self, trace: &Trace) -> Result<(), String> {
-        let (path, hash) = (trace.path(), trace_hash(trace)?);
+        self.add_at(trace, trace.path())
+    }
+
+    /// As [`Provenance::add`], for a trace that the program writes itself: its path from the folder of the result, which is
+    /// the same wherever that folder is.
+    ///
+    /// # Errors
+    /// The file cannot be read any more.
+    pub fn add_at(&mut self, trace: &Trace, path: &Path) -> Result<(), String> {
         self.traces.push(json!({
             "trace": path.display().to_string(),
             "bytes": trace.file_bytes(),
-            "hash": hash,
+            "hash": trace_hash(trace)?,
             "recorded_by": trace.header().recorder(),
-            "origin": trace.header().origin().map_or_else(|| sources(trace), str::to_owned),
+            "origin": origin(trace),
             "seeds": trace.header().seeds(),
         }));
         Ok(())
@@ -172,6 +180,12 @@ fn with_parameters<'a>(techniques: impl IntoIterator<Item = &'a Box<dyn Techniqu
         (technique.info().name.to_owned(), Value::Object(parameters))
     };
     techniques.into_iter().map(|technique| of(technique.as_ref())).collect()
+}
+
+/// The command that recorded a trace; where the trace does not have it, the files of its kernels.
+#[must_use]
+pub fn origin(trace: &Trace) -> String {
+    trace.header().origin().map_or_else(|| sources(trace), str::to_owned)
 }
 
 /// The files of a trace's kernels, where nothing says what recorded them.

@@ -113,6 +113,7 @@ fn named_machines_are_explored_beside_their_configurations() {
     assert!(kept.status.success(), "{}", text(&kept));
     let page = std::fs::read_to_string(folder.path().join("out/index.html")).expect("written");
     assert!(page.contains("w5; gtx480; few") && page.contains("gtx480 corf"));
+    assert!(page.contains(&format!("<dd>{}</dd>", timing::provenance::VERSION)));
 }
 
 #[test]

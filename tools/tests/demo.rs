@@ -46,6 +46,32 @@ fn the_demo_measures_and_reports_alike_at_any_number_of_threads() {
         assert!(!set["rows"].as_array().unwrap().is_empty(), "{id} is empty");
         assert!(dirs[0].path().join(format!("csv/{id}.csv")).is_file(), "{id} has no CSV");
     }
+    // The energy of what a technique adds is part of its sum.
+    let energy = data.iter().find(|set| set["id"] == "energy").unwrap();
+    let columns: Vec<&str> =
+        energy["columns"].as_array().unwrap().iter().map(|column| column["key"].as_str().unwrap()).collect();
+    for key in ["register_file", "technique_storage", "technique_leakage"] {
+        assert!(columns.contains(&key), "{columns:?}");
+    }
+    // What produced the page, without the folder and the threads that it does not depend on.
+    let by = &json["produced_by"];
+    assert_eq!(by["command"], serde_json::json!(["demo", "--only", "dct8x8,gaussian"]));
+    assert_eq!(by["machine"]["name"], "titanx-pascal");
+    let techniques: Vec<&String> = by["techniques"].as_object().unwrap().keys().collect();
+    assert_eq!(techniques, ["bow", "corf"]);
+    for (trace, name) in by["traces"].as_array().unwrap().iter().zip(["gaussian", "dct8x8"]) {
+        let path = format!("traces/{name}.wtrace");
+        assert_eq!(trace["trace"], path.as_str());
+        let hash = timing::provenance::file_hash(&dirs[0].path().join(path)).unwrap();
+        assert!(trace["hash"] == hash.as_str() && page.contains(&hash), "{trace}");
+    }
+    let shown =
+        ["demo --only dct8x8,gaussian", timing::provenance::VERSION, by["machine"]["hash"].as_str().unwrap()];
+    for word in shown {
+        assert!(page.contains(&format!(">{word}<")) || page.contains(&format!(">{word}\n<")), "{word}");
+    }
+    let beside = std::fs::read_to_string(dirs[0].path().join("csv/speedup.csv.provenance.json")).unwrap();
+    assert_eq!(&serde_json::from_str::<Value>(&beside).unwrap()["produced_by"], by);
     // Every machine issued every instruction of the trace.
     let workloads = data.iter().find(|set| set["id"] == "workloads").unwrap();
     assert_eq!(workloads["rows"].as_array().unwrap().len(), 2);

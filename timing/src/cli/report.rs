@@ -8,7 +8,6 @@ use super::{compare, output};
 use crate::compare as comparison;
 use crate::engine::Progress;
 use crate::overrides::{refuse_parameters, without_effect};
-use crate::provenance::Provenance;
 use crate::replay::Selection;
 use crate::reports::{self, Contents, Lab, Measuring, Variant, Workload, unique_labels};
 use crate::studies::{self, Input, Options, StudyError, StudyResult};
@@ -105,8 +104,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         }
     };
     let workloads: Vec<Workload> = workloads.into_iter().map(|(_, workload)| workload).collect();
-    let running = lab.variants.iter().flat_map(|variant| &variant.techniques);
-    let mut provenance = Provenance::new(command).on(&lab.loaded, &replayed.set).running(running);
+    let mut provenance = lab.provenance(command, &replayed.set);
     workloads.iter().try_for_each(|workload| provenance.add(&workload.trace))?;
     let contents = Contents {
         lab: &lab,

@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &Arguments, timing: &clap::Command) -> Result<ExitC
     let words: Option<Vec<String>> = by["command"]
         .as_array()
         .map(|words| words.iter().filter_map(Value::as_str).map(str::to_owned).collect());
-    let Some(words) = words.filter(|words| words.len() > 1) else {
+    let Some(words) = words.filter(|words| !words.is_empty()) else {
         return Err(CliError(format!("{shown}: it does not say what produced it (`{KEY}`)")));
     };
     if arguments.show {
@@ -52,10 +52,10 @@ pub(super) fn run(arguments: &Arguments, timing: &clap::Command) -> Result<ExitC
              that `timing rerun` compares"
         )));
     }
+    let (words, removed) = harmless(&words, timing).map_err(|why| CliError(format!("{shown}: {why}")))?;
     if !arguments.force {
         check(by).map_err(|why| CliError(format!("{shown}: {why}; --force runs it all the same")))?;
     }
-    let (words, removed) = harmless(&words, timing).map_err(|why| CliError(format!("{shown}: {why}")))?;
     if !removed.is_empty() {
         warplab_host::say!("note: options of its command that write are left out: {}", removed.join(", "));
     }
@@ -114,6 +114,9 @@ fn check(by: &Value) -> Result<(), String> {
 /// anyone: only commands that write nothing without these options are accepted.
 fn harmless(words: &[String], timing: &clap::Command) -> Result<(Vec<String>, Vec<String>), String> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if words[0] != "timing" {
+        return Err(format!("a result of `{}` is not produced again; --show prints its command", words[0]));
+    }
     let name = words.get(1).copied().unwrap_or_default();
     if !AGAIN.contains(&name) {
         let known = AGAIN.join(", ");
@@ -214,5 +217,7 @@ mod tests {
             assert!(told.contains("is not produced again"), "{told}");
         }
         assert!(harmless(&command("replay", &["--wrong"]), &timing).is_err());
+        let told = harmless(&["demo".into()], &timing).expect_err("another program");
+        assert!(told.starts_with("a result of `demo` is not produced again"), "{told}");
     }
 }

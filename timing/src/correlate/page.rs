@@ -5,6 +5,7 @@ use super::metrics::{Kind, Metric, Values};
 use super::output::{ours_alone, reference_alone};
 use super::statistics::{BAND, Statistics};
 use super::tables::heading;
+use crate::provenance::VERSION;
 use report::{Axis, Callout, Column, Format, Kpi, Points, Report, ScatterChart, Section, Table, cells};
 
 /// The page; `about` are facts for its head, `worst` the number of kernels that are explained.
@@ -17,7 +18,7 @@ pub fn page(correlation: &Correlation, about: &[(&str, String)], worst: usize) -
             correlation.kernels.len(),
             correlation.formats.join(", ")
         ))
-        .fact("Warplab", env!("CARGO_PKG_VERSION"));
+        .fact("Warplab", VERSION);
     about
         .iter()
         .fold(report, |report, (name, value)| report.fact(*name, value))

@@ -2,6 +2,7 @@
 
 use super::front::{PLAIN, marks};
 use super::{Explored, Score};
+use crate::provenance::VERSION;
 use report::{Axis, Callout, Cell, Column, Format, Points, Report, ScatterChart, Section, Table};
 
 /// The points with their scores, the fastest first; those on the Pareto front are marked. The plain machine is one of them.
@@ -49,7 +50,7 @@ fn ranked(explored: &[Explored]) -> Vec<(&str, Score, bool)> {
 pub fn page(explored: &[Explored], traces: &[String], about: &[(&str, String)]) -> Report {
     let report =
         Report::new("Exploration").subtitle("Speed, register-file energy and storage of every point.");
-    let report = report.fact("Warplab", env!("CARGO_PKG_VERSION"));
+    let report = report.fact("Warplab", VERSION);
     let report = about.iter().fold(report, |report, (name, value)| report.fact(*name, value));
     let rows = ranked(explored);
     let group = |on: bool, name: &str| {

@@ -22,7 +22,8 @@ pub fn section(lab: &Lab, workloads: &[Workload]) -> Section {
 }
 
 /// Components that consume energy in any variant, in the order of the counters.
-fn components(lab: &Lab, workloads: &[Workload]) -> Vec<&'static str> {
+#[must_use]
+pub fn components(lab: &Lab, workloads: &[Workload]) -> Vec<&'static str> {
     let mut all: Vec<(&'static str, bool)> = Vec::new();
     for workload in workloads {
         for m in 0..lab.variants.len() {

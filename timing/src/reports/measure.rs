@@ -7,6 +7,7 @@ use crate::engine::Progress;
 use crate::error::ReplayError;
 use crate::named::NamedMachine;
 use crate::observe::ViewOptions;
+use crate::provenance::Provenance;
 use crate::replay::{Replay, ReplayOptions, Selection, replay};
 use crate::stats::{EnergyTable, Stats};
 use crate::techniques::{Catalogue, TechniqueInfo, Techniques};
@@ -116,6 +117,13 @@ impl Lab {
             variants.push(variant);
         }
         Ok(Lab { loaded, config, energy, variants, combinations: Vec::new() })
+    }
+
+    /// What produces the results: the command, the machine with the values that were set, and the techniques; without traces.
+    #[must_use]
+    pub fn provenance(&self, command: &[String], set: &[String]) -> Provenance {
+        let techniques = self.variants.iter().flat_map(|variant| &variant.techniques);
+        Provenance::new(command).on(&self.loaded, set).running(techniques)
     }
 
     /// Adds a machine as a variant.

@@ -1,9 +1,9 @@
 //! Last section: how to read the numbers, and the data needed to reproduce them.
 
 use super::contents::Contents;
-use super::measure::Lab;
+use super::measure::{Lab, Workload};
 use crate::config::flatten;
-use crate::provenance::trace_hash;
+use crate::provenance::{Provenance, origin, trace_hash};
 use report::{Code, Column, Language, Section, Table};
 
 pub(super) fn section(contents: &Contents<'_>) -> Section {
@@ -15,30 +15,38 @@ pub(super) fn section(contents: &Contents<'_>) -> Section {
              not of the chip itself; what is compared is the same model with and without a technique. **Energy** is \
              counted events times published prices.",
         )
-        .code(Code::new(format!("{}\n", contents.produced_by.command()), Language::Plain).title("command"))
-        .table(traces(contents))
+        .code(command(contents.produced_by))
+        .table(traces(contents.workloads))
         .table(variants(lab, "Variants"))
         .details("Every value of the configuration", |d| d.table(configuration(lab)))
         .details("Every price of the energy table", |d| d.table(prices(lab)))
 }
 
-fn traces(contents: &Contents<'_>) -> Table {
+/// The command that produces a report.
+#[must_use]
+pub fn command(produced_by: &Provenance) -> Code {
+    Code::new(format!("{}\n", produced_by.command()), Language::Plain).title("command")
+}
+
+/// The traces of a report: their files, what recorded them, and their hashes.
+#[must_use]
+pub fn traces(workloads: &[Workload]) -> Table {
     let columns = [
         Column::text("Trace"),
         Column::text("File"),
         Column::text("Recorded by"),
-        Column::text("From").help("The command that recorded it"),
+        Column::text("From").help("The command that recorded it, or the files of its kernels"),
         Column::number("Size", report::Format::Bytes),
         Column::text("Hash"),
     ];
     let mut table = Table::new("Traces", columns).id("traces");
-    for workload in contents.workloads {
+    for workload in workloads {
         let trace = &workload.trace;
         table.push(report::cells![
             &workload.label,
             trace.path().file_name().map(|name| name.to_string_lossy().into_owned()),
             trace.header().recorder(),
-            trace.header().origin(),
+            origin(trace),
             trace.file_bytes(),
             trace_hash(trace).ok(),
         ]);

@@ -21,7 +21,7 @@ mod words;
 use crate::provenance::{VERSION, config_hash};
 pub use contents::Contents;
 pub use measure::{Combination, Lab, Measuring, Variant, Workload, unique_labels};
-pub use method::variants;
+pub use method::{command, traces, variants};
 pub use words::{block_shape, listed};
 
 use crate::compare::Comparison;

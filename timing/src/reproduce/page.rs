@@ -2,6 +2,7 @@
 
 use super::experiment::{By, Experiment, Figure, Form, Unit};
 use super::measured::{Line, Measured};
+use crate::provenance::VERSION;
 use report::{
     Axis, BarChart, Callout, Cell, Chart, Column, Format, Line as Curve, LineChart, Mean, Report, Section,
     Series, StackedChart, Table,
@@ -13,7 +14,7 @@ pub fn page(experiment: &Experiment, figures: &[Measured<'_>], about: &[(&str, S
     let paper = &experiment.paper;
     let report = Report::new(format!("{}, reproduced", paper.name))
         .subtitle(format!("{} ({}).", paper.title, paper.citation))
-        .fact("Warplab", env!("CARGO_PKG_VERSION"));
+        .fact("Warplab", VERSION);
     let report = about.iter().fold(report, |report, (name, value)| report.fact(*name, value));
     let mut overview = Section::new("Ours beside the paper's").text(
         "Means over the programs of each figure. Nothing is tuned to match; programs are our own, after the same algorithms.",

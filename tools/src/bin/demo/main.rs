@@ -14,6 +14,7 @@ mod workloads;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Failure;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -73,11 +74,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = match options::parse_or_exit_code::<Arguments>(std::env::args_os()) {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let command: Vec<String> = std::iter::once("demo".to_owned())
+        .chain(words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()))
+        .collect();
+    let arguments = match options::parse_or_exit_code::<Arguments>(words) {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
-    match run(&arguments) {
+    match run(&arguments, &command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure(message)) => {
             warplab_host::say!("error: {message}");
@@ -106,9 +111,9 @@ fn describe(command: &Command) -> Result<(), Failure> {
     print(&String::from_utf8_lossy(&text))
 }
 
-fn run(arguments: &Arguments) -> Result<(), Failure> {
-    if let Some(command) = &arguments.command {
-        return describe(command);
+fn run(arguments: &Arguments, command: &[String]) -> Result<(), Failure> {
+    if let Some(asked) = &arguments.command {
+        return describe(asked);
     }
     timing::cli::fit_tables();
     let started = Instant::now();
@@ -124,8 +129,9 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (recordings, traces) = record::record_all(&chosen, &arguments.out, threads)?;
     let workloads = measure::replay_all(&lab, &recordings, traces, threads)?;
     let findings = measure::study(&workloads, threads)?;
+    let produced_by = measure::provenance(command, &lab, &workloads, &arguments.out)?;
     let config_word = arguments.config.clone();
-    let results = measure::Results { config_word, lab, recordings, workloads, findings };
+    let results = measure::Results { config_word, lab, recordings, workloads, findings, produced_by };
     let written = page::report(&results).write(&arguments.out)?;
     let tables = [console::baseline_table(&results), console::techniques_table(&results)];
     for table in &tables {

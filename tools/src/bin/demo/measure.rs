@@ -3,7 +3,9 @@
 use crate::failure::Failure;
 use crate::progress::Phase;
 use crate::record::Recording;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use timing::provenance::Provenance;
 use timing::replay::Progress;
 use timing::replay::Selection;
 use timing::reports::{Lab, Measuring, Variant, Workload};
@@ -39,6 +41,26 @@ pub(crate) struct Results {
     pub workloads: Vec<Workload>,
     /// Results of the studies.
     pub findings: Findings,
+    /// What produces the results.
+    pub produced_by: Provenance,
+}
+
+/// The command with the machine, the techniques and the traces, which are in a folder below `out`.
+///
+/// # Errors
+/// A trace cannot be read any more.
+pub(crate) fn provenance(
+    command: &[String],
+    lab: &Lab,
+    workloads: &[Workload],
+    out: &Path,
+) -> Result<Provenance, Failure> {
+    let mut provenance = lab.provenance(command, &[]);
+    for workload in workloads {
+        let path = workload.trace.path();
+        provenance.add_at(&workload.trace, path.strip_prefix(out).unwrap_or(path)).map_err(Failure)?;
+    }
+    Ok(provenance)
 }
 
 /// Replays every recording with every variant.

@@ -2,7 +2,7 @@
 
 use report::{Axis, Column, Format, Section, Series, StackedChart, Table, arithmetic_mean};
 use timing::reports::cycles::{cause_columns, cause_shares, shares};
-use timing::reports::energy::{part, readable};
+use timing::reports::energy::{components, part, readable};
 use timing::reports::{Lab, Workload};
 use timing::stats::Stall;
 
@@ -50,8 +50,7 @@ fn energy_chart(lab: &Lab, workloads: &[Workload]) -> StackedChart {
         )
         .categories("Variant", lab.variants.iter().map(|variant| &variant.label))
         .horizontal();
-    let used = bars.iter().enumerate().filter(|(_, (_, values))| values.iter().any(|value| *value > 0.0));
-    used.fold(chart, |chart, (i, (name, values))| {
+    bars.iter().enumerate().fold(chart, |chart, (i, (name, values))| {
         chart.series(Series::new(readable(name), values.iter().copied()).colour(i))
     })
 }
@@ -67,12 +66,6 @@ fn mean_energies(lab: &Lab, workloads: &[Workload]) -> Vec<(&'static str, Vec<f6
     };
     let variants = 0..lab.variants.len();
     parts.iter().map(|name| (*name, variants.clone().map(|m| mean(name, m)).collect())).collect()
-}
-
-/// All components that the energy table prices, in its order.
-fn components(lab: &Lab, workloads: &[Workload]) -> Vec<&'static str> {
-    let parts = workloads.first().map(|workload| lab.energy.apply(workload.plain()));
-    parts.into_iter().flatten().map(|(name, _)| name).collect()
 }
 
 fn energy_table(lab: &Lab, workloads: &[Workload]) -> Table {

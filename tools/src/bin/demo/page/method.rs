@@ -3,7 +3,7 @@
 use crate::measure::Results;
 use report::{Code, Language, Section};
 use timing::config::builtin;
-use timing::reports::variants;
+use timing::reports::{command, traces, variants};
 
 pub(super) fn section(results: &Results) -> Section {
     let lab = &results.lab;
@@ -19,10 +19,11 @@ pub(super) fn section(results: &Results) -> Section {
              a large GPU. Latency that more resident warps would hide is then visible, and there is less pressure \
              on banks and units than on a full GPU.",
         )
+        .code(command(&results.produced_by))
         .heading("The same, step by step")
         .text("From the output folder; every command has `--help` with examples.")
         .code(Code::new(commands(results), Language::Plain).title("shell"));
-    section = section.table(variants(lab, "Variants compared"));
+    section = section.table(traces(&results.workloads)).table(variants(lab, "Variants compared"));
     section.details("Configuration and energy table", |mut details| {
         for (list, name) in [(builtin::GPUS, &lab.config.name), (builtin::ENERGY_TABLES, &lab.energy.name)] {
             if let Some(file) = builtin::find(list, name) {

@@ -10,6 +10,7 @@ mod techniques;
 
 use crate::measure::Results;
 use report::Report;
+use timing::provenance::{VERSION, config_hash};
 use timing::reports::listed;
 
 /// The report.
@@ -23,8 +24,10 @@ pub(crate) fn report(results: &Results) -> Report {
             lab.config.description,
             listed(&techniques),
         ))
-        .fact("Warplab", env!("CARGO_PKG_VERSION"))
+        .produced_by(results.produced_by.to_json())
+        .fact("Warplab", VERSION)
         .fact("Configuration", &lab.config.name)
+        .fact("Hash of its values", config_hash(&lab.config))
         .fact("Energy table", &lab.energy.name)
         .fact("Techniques", techniques.join(", "))
         .fact("Workloads", workloads.len().to_string());

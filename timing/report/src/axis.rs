@@ -120,7 +120,9 @@ impl Axis {
         if hi - lo <= lo.abs().max(hi.abs()) * 1e-9 {
             // One value, or an upper bound below the data: open the range around it.
             let around = if lo == 0.0 { 1.0 } else { lo.abs() * 0.5 };
-            if max.is_some() && min.is_none() {
+            if min.is_none() && max.is_none() && lo != 0.0 && !self.is_logarithmic() {
+                (lo, hi) = (lo - around * 0.2, lo + around * 0.2);
+            } else if max.is_some() && min.is_none() {
                 lo = hi - around;
             } else {
                 hi = lo + around;

@@ -41,6 +41,13 @@ impl Rect {
     pub(crate) fn bottom(&self) -> f64 {
         self.y + self.h
     }
+
+    pub(crate) fn overlaps(&self, other: &Rect) -> bool {
+        self.x <= other.right()
+            && other.x <= self.right()
+            && self.y <= other.bottom()
+            && other.y <= self.bottom()
+    }
 }
 
 /// Size and body of a drawing under construction.

@@ -5,7 +5,7 @@ mod browse;
 mod common;
 
 use common::{everything, owned};
-use report::{Cell, Column, Report, Section, Table};
+use report::{Axis, Cell, Column, Format, Report, Section, Series, StackedChart, Table};
 
 /// Acts like a reader and leaves what it saw in the document's title.
 const PROBE: &str = r#"<script>
@@ -73,6 +73,55 @@ fn the_script_works_in_a_browser() {
     std::fs::write(&page, html.replacen("</head>", PROBE, 1)).expect("writes");
     if let Some(title) = browse::title(&page, dir.path(), 1280) {
         assert_eq!(title, "PROBE passed");
+    }
+}
+
+/// Looks for legends and text that a reader does not see, or cannot read, at the width of the window.
+const WIDTHS: &str = r#"<script>
+window.failures = [];
+addEventListener("error", (e) => failures.push(e.message));
+addEventListener("load", () => {
+  try {
+    const expect = (what, ok) => { if (!ok) failures.push(what); };
+    const page = document.documentElement;
+    expect("the page scrolls sideways", page.scrollWidth <= page.clientWidth + 1);
+    const charts = [...document.querySelectorAll("svg.chart")];
+    expect("charts", charts.length === 5);
+    for (const svg of charts) {
+      const edge = svg.closest(".scroll").getBoundingClientRect().right, name = svg.closest("figure").id;
+      for (const key of svg.querySelectorAll(".key")) {
+        expect(`${name}: ${key.textContent} is out of sight`, key.getBoundingClientRect().right <= edge + 1);
+      }
+      const size = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width * 11;
+      expect(`${name}: letters of ${size} pixels`, size >= 8.5);
+    }
+  } catch (error) { failures.push(String(error)); }
+  document.title = "PROBE " + (failures.length ? failures.join(" | ") : "passed");
+});
+</script></head>"#;
+
+#[test]
+fn legends_and_letters_are_seen_at_every_width() {
+    let dir = tempfile::tempdir().expect("temp");
+    let chart = |title: &str| {
+        let causes = ["Issued", "Second slot unpaired", "Waiting for memory", "Block ending or starting"];
+        let chart = StackedChart::new(title, Axis::new("Scheduler slots", Format::Percent(1)));
+        let chart = chart.categories("Kernel", ["scan", "bfs", "hotspot", "dct8x8", "sad", "gaussian"]);
+        causes.iter().fold(chart, |chart, cause| chart.series(Series::new(*cause, [1.0; 6])))
+    };
+    let section = Section::new("Charts")
+        .chart(chart("Alone"))
+        .row(|row| row.chart(chart("Left")).chart(chart("Right")))
+        .row(|row| row.chart(chart("Alone in a row")))
+        .details("More", |details| details.chart(chart("Folded")));
+    let html = Report::new("Widths").section(section).to_html().expect("consistent");
+    let html = html.replace("<details class=\"more\">", "<details class=\"more\" open>");
+    let page = dir.path().join("page.html");
+    std::fs::write(&page, html.replacen("</head>", WIDTHS, 1)).expect("writes");
+    for width in [1440, 1101, 1024, 560] {
+        if let Some(title) = browse::title(&page, dir.path(), width) {
+            assert_eq!(title, "PROBE passed", "{width} pixels");
+        }
     }
 }
 

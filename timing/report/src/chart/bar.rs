@@ -16,6 +16,11 @@ use crate::text;
 /// Pixels that a level number under a bar takes.
 const UNDER_BAR: f64 = 18.0;
 
+/// Pixels by which a number is raised over the number beside it.
+const RAISED: f64 = 12.0;
+/// A reader's font may be wider than estimated.
+const SLACK: f64 = 1.1;
+
 /// Grouped bar chart of categories × series.
 ///
 /// ```
@@ -213,8 +218,8 @@ impl BarChart {
         };
         let of_means = means.as_ref().map(|m| m.1.as_slice());
         let mut columns = layout(&scale);
-        let styles = self.label_styles(&columns, of_means);
-        if let Some(lower) = self.room_below(&scale, &values, styles) {
+        let labels = self.labels(&columns, of_means);
+        if let Some(lower) = self.room_below(&scale, &values, &labels) {
             let anchors: Vec<f64> = anchors.into_iter().chain([lower]).collect();
             scale = axis.scale(values.into_iter(), &anchors, 5);
             columns = layout(&scale);
@@ -222,9 +227,11 @@ impl BarChart {
 
         let mut svg = Svg::new((columns.plot.right() + frame::RIGHT).max(width.min(460.0)), 0.0);
         columns.plot.y = frame::header(&mut svg, &self.axis.title(), &self.keys()) + 8.0;
-        if styles.contains(&LabelStyle::Upright) {
+        if labels.styles.contains(&LabelStyle::Upright) {
             // Values written upright over the highest bars need room below the legend.
             columns.plot.y += 26.0;
+        } else if labels.crowded {
+            columns.plot.y += RAISED;
         }
         columns.plot.h = self.meta.height(260.0);
         svg.height = columns.plot.bottom() + columns.label_height;
@@ -236,7 +243,7 @@ impl BarChart {
                     name,
                     values: means.clone(),
                     slot: columns.last_slot,
-                    style: styles[1],
+                    style: labels.styles[1],
                     mean: true,
                     at: i,
                 },
@@ -244,7 +251,7 @@ impl BarChart {
                     name,
                     values: self.values_at(i),
                     slot: columns.slot,
-                    style: styles[0],
+                    style: labels.styles[0],
                     mean: self.mean_last && i + 1 == mean_at,
                     at: i,
                 },
@@ -257,7 +264,7 @@ impl BarChart {
         self.draw_baseline(&mut svg, columns.plot, &scale);
         // Numbers stand over all lines.
         for (centre, group) in &groups {
-            self.draw_labels(&mut svg, columns.plot, &scale, *centre, group);
+            self.draw_labels(&mut svg, columns.plot, &scale, *centre, group, &labels);
         }
         columns.draw_labels(&mut svg, &names, |i| i == mean_at);
         if !self.series.iter().any(|s| s.values.iter().any(|v| v.is_finite())) {
@@ -313,13 +320,22 @@ impl BarChart {
         }
     }
 
-    /// The numbers of a group's bars.
-    fn draw_labels(&self, svg: &mut Svg, plot: Rect, scale: &Scale, centre: f64, group: &Group<'_>) {
+    /// The numbers of a group's bars. A number that would run into that of another bar stands above it, or is left out.
+    fn draw_labels(
+        &self,
+        svg: &mut Svg,
+        plot: Rect,
+        scale: &Scale,
+        centre: f64,
+        group: &Group<'_>,
+        labels: &Labels,
+    ) {
         let pitch = self.bar_pitch(group.slot);
         let gap = if pitch >= 8.0 { 1.0 } else { 0.0 };
         let left = centre - pitch * group.values.len() as f64 / 2.0;
         let y_of = |value: f64| plot.bottom() - scale.at(value) * plot.h;
         let drawn = self.baseline.filter(|&b| b != self.origin && !scale.cuts(b));
+        let mut taken: Vec<Rect> = Vec::new();
         for (k, (&value, series)) in group.values.iter().zip(&self.series).enumerate() {
             if !value.is_finite() {
                 continue;
@@ -338,33 +354,48 @@ impl BarChart {
             let mut edge = y_of(value);
             if let Some(line) = drawn.map(y_of) {
                 let away = if above { edge - line } else { line - edge };
-                let upright = || text::width(&self.axis.brief(value), SMALL);
+                let upright = || text::width(&self.number(value, labels), SMALL);
                 let height = 5.0 + if style == LabelStyle::Level { SMALL } else { upright() };
                 if (0.0..height).contains(&away) {
                     edge = line;
                 }
             }
-            svg.series_group("s", k);
             let middle = left + pitch * k as f64 + (pitch - gap) / 2.0;
-            self.draw_label(svg, style, middle, edge, above, value);
+            let number = self.number(value, labels);
+            if style == LabelStyle::Level && labels.crowded {
+                let w = text::width(&number, SMALL) * SLACK;
+                let place = |edge: f64| {
+                    let y = if above { edge - 5.0 - SMALL } else { edge + FONT - SMALL };
+                    Rect { x: middle - w / 2.0, y, w, h: SMALL }
+                };
+                let raised = edge + if above { -RAISED } else { RAISED };
+                let free = |edge: &f64| {
+                    let place = place(*edge);
+                    place.bottom() < plot.bottom() && !taken.iter().any(|other| place.overlaps(other))
+                };
+                let Some(found) = [edge, raised].into_iter().find(free) else { continue };
+                edge = found;
+                taken.push(place(edge));
+            }
+            svg.series_group("s", k);
+            draw_label(svg, style, middle, edge, above, &number);
             svg.end();
         }
     }
 
     /// A value that the axis has to hold as well, so that numbers under bars that point down do not run into the names of the
     /// categories; none if there is room.
-    fn room_below(&self, scale: &Scale, values: &[f64], styles: [LabelStyle; 2]) -> Option<f64> {
+    fn room_below(&self, scale: &Scale, values: &[f64], labels: &Labels) -> Option<f64> {
         let finite = || values.iter().copied().filter(|value| value.is_finite());
         let lowest = finite().fold(f64::INFINITY, f64::min);
-        let pixels = match styles.contains(&LabelStyle::Upright) {
-            true => {
-                finite().map(|value| text::width(&self.axis.brief(value), SMALL)).fold(0.0, f64::max) + 8.0
-            }
+        let width = |value: f64| text::width(&self.number(value, labels), SMALL);
+        let pixels = match labels.styles.contains(&LabelStyle::Upright) {
+            true => finite().map(width).fold(0.0, f64::max) + 8.0,
             false => UNDER_BAR,
         };
         let room = pixels / self.meta.height(260.0);
         let needs = lowest < self.origin
-            && styles.iter().any(|style| *style != LabelStyle::None)
+            && labels.styles.iter().any(|style| *style != LabelStyle::None)
             && self.axis.min.is_none_or(|min| min >= self.origin)
             && !scale.cuts(lowest)
             && scale.at(lowest) < room;
@@ -377,14 +408,27 @@ impl BarChart {
         (slot * if count > 1.0 { 0.82 } else { 0.64 } / count).min(44.0)
     }
 
-    /// Whether values are written over the bars and which way: of the categories, and of the mean.
-    fn label_styles(&self, columns: &Columns, means: Option<&[f64]>) -> [LabelStyle; 2] {
-        let style = |values: &mut dyn Iterator<Item = f64>, slot: f64, many: bool| {
-            let pitch = self.bar_pitch(slot);
-            let widest = values.map(|v| text::width(&self.axis.brief(v), SMALL)).fold(0.0, f64::max);
+    /// How values are written over the bars.
+    fn labels(&self, columns: &Columns, means: Option<&[f64]>) -> Labels {
+        let of_bars: Vec<f64> = self.series.iter().flat_map(|s| s.values.iter().copied()).collect();
+        let of_means = means.unwrap_or(&[]);
+        let several = self.series.len() > 1;
+        let pitches = [self.bar_pitch(columns.slot), self.bar_pitch(columns.last_slot)];
+        let mut labels = Labels { styles: [LabelStyle::None; 2], without_sign: false, crowded: false };
+        let widest = |labels: &Labels, values: &[f64]| {
+            values.iter().map(|v| text::width(&self.number(*v, labels), SMALL)).fold(0.0, f64::max)
+        };
+        let is_crowded = |labels: &Labels| {
+            several
+                && (widest(labels, &of_bars) * SLACK > pitches[0]
+                    || widest(labels, of_means) * SLACK > pitches[1])
+        };
+        labels.without_sign = is_crowded(&labels);
+        labels.crowded = is_crowded(&labels);
+        let style = |values: &[f64], slot: f64, pitch: f64, many: bool| {
             // Beside a bar of another series is another number, beside the only one is a gap.
-            let room = if self.series.len() == 1 { slot - 4.0 } else { pitch + 8.0 };
-            if widest <= room.max(pitch + 4.0) {
+            let room = if several { pitch + 8.0 } else { slot - 4.0 };
+            if widest(&labels, values) <= room.max(pitch + 4.0) {
                 LabelStyle::Level
             } else if pitch >= SMALL && !many {
                 LabelStyle::Upright
@@ -392,10 +436,21 @@ impl BarChart {
                 LabelStyle::None
             }
         };
-        let mut values = self.series.iter().flat_map(|s| s.values.iter().copied());
         let many = self.categories.len() * self.series.len() > 64;
-        let of_bars = style(&mut values, columns.slot, many);
-        [of_bars, style(&mut means.unwrap_or(&[]).iter().copied(), columns.last_slot, false)]
+        labels.styles = [
+            style(&of_bars, columns.slot, pitches[0], many),
+            style(of_means, columns.last_slot, pitches[1], false),
+        ];
+        labels
+    }
+
+    /// A value as it is written over its bar.
+    fn number(&self, value: f64, labels: &Labels) -> String {
+        let number = self.axis.brief(value);
+        match number.strip_suffix("\u{202f}%") {
+            Some(short) if labels.without_sign => short.to_owned(),
+            _ => number,
+        }
     }
 
     /// Whether a number over a bar says something: not where the bar has the height of the reference, and where numbers
@@ -417,20 +472,19 @@ impl BarChart {
         // Of values that are all the same, the axis tells enough.
         number(least.1) != number(most.1) && (at == least.0 || at == most.0)
     }
+}
 
-    fn draw_label(&self, svg: &mut Svg, style: LabelStyle, x: f64, edge: f64, above: bool, value: f64) {
-        let label = self.axis.brief(value);
-        let away = if above { -5.0 } else { 5.0 };
-        match style {
-            LabelStyle::None => {}
-            LabelStyle::Level => {
-                let y = edge + if above { away } else { FONT };
-                svg.text("label", x, y, Anchor::Middle, &label);
-            }
-            LabelStyle::Upright => {
-                let anchor = if above { Anchor::Start } else { Anchor::End };
-                svg.text_full("label", x + 3.8, edge + away, anchor, -90.0, &label, None);
-            }
+fn draw_label(svg: &mut Svg, style: LabelStyle, x: f64, edge: f64, above: bool, number: &str) {
+    let away = if above { -5.0 } else { 5.0 };
+    match style {
+        LabelStyle::None => {}
+        LabelStyle::Level => {
+            let y = edge + if above { away } else { FONT };
+            svg.text("label", x, y, Anchor::Middle, number);
+        }
+        LabelStyle::Upright => {
+            let anchor = if above { Anchor::Start } else { Anchor::End };
+            svg.text_full("label", x + 3.8, edge + away, anchor, -90.0, number, None);
         }
     }
 }
@@ -461,6 +515,16 @@ fn draw_ground(svg: &mut Svg, columns: &Columns, scale: &Scale, origin: f64, mea
 fn draw_cut(svg: &mut Svg, bar: Rect, edge: f64, above: bool) {
     let y = if above { edge + 11.0 } else { edge - 11.0 };
     svg.line("cut", bar.x - 2.0, y + 2.5, bar.right() + 2.0, y - 2.5);
+}
+
+/// How the values of a chart are written over its bars.
+struct Labels {
+    /// Whether and which way: of the categories, and of the mean.
+    styles: [LabelStyle; 2],
+    /// Whether shares are written without the percent sign, which the axis has as well.
+    without_sign: bool,
+    /// Whether numbers are wider than bars.
+    crowded: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -509,6 +573,30 @@ mod tests {
         let svg = drawn(&[1.0034, 1.0039, 0.99996, 1.0612], true);
         let labels: Vec<String> = texts(&svg, "label").into_iter().map(|label| label.2).collect();
         assert_eq!(labels, ["×1.0034", "×1.0039", "×0.99996", "×1.0612"]);
+    }
+
+    #[test]
+    fn numbers_of_bars_side_by_side_do_not_overlap() {
+        let names: Vec<String> = (0..9).map(|k| format!("kernel {k}")).collect();
+        for (format, value) in
+            [(Format::Percent(1), 0.267), (Format::Si, 21_600.0), (Format::Float(2), 20.25)]
+        {
+            let chart = BarChart::new("Equal bars", Axis::new("Share", format)).categories("Kernel", &names);
+            let series = |name: &str| Series::new(name, names.iter().map(|_| value));
+            let chart = chart.series(series("grid")).series(series("block")).series(series("warp"));
+            let svg = chart.arithmetic_mean().draw(1074.0).inline("id", "t", "d");
+            let labels = texts(&svg, "label");
+            assert_eq!(labels.len(), 30, "{format:?}");
+            let place = |(x, y, text): &(f64, f64, String)| {
+                let w = text::width(text, SMALL);
+                Rect { x: x - w / 2.0, y: y - SMALL, w, h: SMALL }
+            };
+            for (k, label) in labels.iter().enumerate() {
+                let over = labels[..k].iter().find(|other| place(label).overlaps(&place(other)));
+                assert!(over.is_none(), "{label:?} stands on {over:?}");
+                assert!(!label.2.contains('%'), "{label:?}");
+            }
+        }
     }
 
     #[test]

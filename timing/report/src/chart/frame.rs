@@ -40,7 +40,8 @@ pub(crate) fn header(svg: &mut Svg, title: &str, keys: &[Key<'_>]) -> f64 {
     let shown = text::fit(title, FONT, width);
     svg.text_full("title", 0.0, 13.0, Anchor::Start, 0.0, &shown, Some(title));
     let title_width = if title.is_empty() { 0.0 } else { text::width(&shown, FONT) + 28.0 };
-    let names: Vec<_> = keys.iter().map(|key| text::fit(key.name, FONT, 220.0)).collect();
+    let names: Vec<_> =
+        keys.iter().map(|key| text::fit(key.name, FONT, seen - key_gap(key.swatch) - 18.0)).collect();
     let advance = |name: &str, swatch| key_gap(swatch) + text::width(name, FONT) + 18.0;
     let widths: Vec<_> = names.iter().zip(keys).map(|(n, k)| advance(n, k.swatch)).collect();
     // A little slack: the reader's font may be wider than estimated.
@@ -243,7 +244,12 @@ mod tests {
     fn legends_stand_where_a_narrow_page_shows_them() {
         for names in [
             &["bow", "corf"][..],
-            &["bow sm.max_warps=32", "bow sm.max_warps=64", "corf", "a long name of a machine"],
+            &[
+                "bow sm.max_warps=32",
+                "bow sm.max_warps=64",
+                "corf",
+                "Ceiling: three ports, no bank conflicts",
+            ],
         ] {
             let mut svg = Svg::new(1060.0, 0.0);
             let keys: Vec<Key<'_>> = names
@@ -258,6 +264,7 @@ mod tests {
                 let x: f64 = part.split('"').next().and_then(|x| x.parse().ok()).expect("x");
                 let name =
                     part.split("</text>").next().and_then(|rest| rest.rsplit('>').next()).expect("a name");
+                assert!(names.contains(&name), "{name} is cut");
                 assert!(x + text::width(name, FONT) <= ALWAYS_SEEN + 1.0, "{name} at {x}");
                 seen += 1;
             }

@@ -254,6 +254,12 @@ impl View<'_> {
         (self.plot.x + self.x.at(x) * self.plot.w, self.plot.bottom() - self.y.at(y) * self.plot.h)
     }
 
+    /// What the mark of a point covers.
+    fn dot(&self, point: &(String, f64, f64)) -> Rect {
+        let (x, y) = self.place(point.1, point.2);
+        Rect { x: x - 4.0, y: y - 4.0, w: 8.0, h: 8.0 }
+    }
+
     /// The value of the horizontal axis at a part of its width, 0 to 1.
     fn value(&self, at: f64) -> f64 {
         self.x.value(at)
@@ -295,30 +301,35 @@ impl View<'_> {
         }
     }
 
-    /// Names of all points: at the right of a point, else at its left, above or below it, where nothing else is.
+    /// Names of all points: at the right of a point, else at its left, above or below it, where nothing else is. A long name
+    /// is cut only where it does not fit whole.
     fn all_names(&self, svg: &mut Svg) {
-        let dot = |point: &(String, f64, f64)| {
-            let (x, y) = self.place(point.1, point.2);
-            Rect { x: x - 4.0, y: y - 4.0, w: 8.0, h: 8.0 }
-        };
         let shown = || self.chart.all().filter(|point| self.chart.shows(point));
-        let dots: Vec<Rect> = shown().map(dot).collect();
+        let dots: Vec<Rect> = shown().map(|point| self.dot(point)).collect();
         let mut taken: Vec<Rect> = Vec::new();
         for (at, point) in shown().enumerate() {
             let (x, y) = self.place(point.1, point.2);
-            let name = text::fit(&point.0, SMALL, 200.0);
-            let (w, h) = (text::width(&name, SMALL), 13.0);
-            let places =
-                [(x + 8.0, y - 7.0), (x - 8.0 - w, y - 7.0), (x - w / 2.0, y - 20.0), (x - w / 2.0, y + 7.0)];
             let plot = self.plot;
             let free = |place: &Rect| {
                 let inside = place.x >= plot.x && place.right() <= plot.right();
                 let inside = inside && place.y >= plot.y - 4.0 && place.bottom() <= plot.bottom();
                 let others = dots.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, dot)| dot);
-                inside && taken.iter().chain(others).all(|other| !overlap(place, other))
+                inside && taken.iter().chain(others).all(|other| !place.overlaps(other))
             };
-            let place = places.map(|(x, y)| Rect { x, y, w, h }).into_iter().find(free);
-            if let Some(place) = place {
+            let place = |name: &str| {
+                let (w, h) = (text::width(name, SMALL), 13.0);
+                let places = [
+                    (x + 8.0, y - 7.0),
+                    (x - 8.0 - w, y - 7.0),
+                    (x - w / 2.0, y - 20.0),
+                    (x - w / 2.0, y + 7.0),
+                ];
+                places.map(|(x, y)| Rect { x, y, w, h }).into_iter().find(free)
+            };
+            let names = [point.0.clone(), text::fit(&point.0, SMALL, 200.0)];
+            if let Some((name, place)) =
+                names.into_iter().find_map(|name| place(&name).map(|place| (name, place)))
+            {
                 svg.text_full("label", place.x, place.y + 10.8, Anchor::Start, 0.0, &name, Some(&point.0));
                 taken.push(place);
             }
@@ -353,27 +364,31 @@ impl View<'_> {
         };
         let mut points: Vec<_> = group.points.iter().filter(beyond).collect();
         points.sort_by(|a, b| far(b).total_cmp(&far(a)));
+        let dots: Vec<Rect> =
+            self.chart.all().filter(|point| self.chart.shows(point)).map(|point| self.dot(point)).collect();
         let mut taken: Vec<Rect> = Vec::new();
         for point in points {
             let (x, y) = self.place(point.1, point.2);
             let name = text::fit(&point.0, SMALL, 160.0);
             let w = text::width(&name, SMALL);
-            // Names stand away from the diagonal, where there is room.
+            // Names stand away from the diagonal, where there is room, and rather beside than on other points.
             let fits = (x - 8.0 - w >= self.plot.x, x + 8.0 + w <= self.plot.right());
-            let right = if point.2 > point.1 { !fits.0 } else { fits.1 };
-            let from = if right { x + 8.0 } else { x - 8.0 - w };
-            let place = Rect { x: from, y: y - 8.0, w, h: 14.0 };
-            if taken.len() < NAMED && taken.iter().all(|other| !overlap(&place, other)) {
+            let away = if point.2 > point.1 { !fits.0 } else { fits.1 };
+            let place = |right: bool| {
+                let from = if right { x + 8.0 } else { x - 8.0 - w };
+                Rect { x: from, y: y - 8.0, w, h: 14.0 }
+            };
+            let covers = |right: bool| dots.iter().any(|dot| place(right).overlaps(dot));
+            let back = if away { fits.0 } else { fits.1 };
+            let right = if covers(away) && back && !covers(!away) { !away } else { away };
+            let (place, from) = (place(right), place(right).x);
+            if taken.len() < NAMED && taken.iter().all(|other| !place.overlaps(other)) {
                 let (x, anchor) = if right { (from, Anchor::Start) } else { (x - 8.0, Anchor::End) };
                 svg.text_full("label", x, y + 3.8, anchor, 0.0, &name, Some(&point.0));
                 taken.push(place);
             }
         }
     }
-}
-
-fn overlap(a: &Rect, b: &Rect) -> bool {
-    a.x <= b.right() && b.x <= a.right() && a.y <= b.bottom() && b.y <= a.bottom()
 }
 
 /// A value with the label of its axis.
@@ -421,6 +436,20 @@ mod tests {
             assert!(drawn.contains(&format!(">{name}</text>")), "{name} is missing: {drawn}");
         }
         assert!(drawn.contains("series dashed") && !drawn.contains("Beaten</text>"), "{drawn}");
+    }
+
+    #[test]
+    fn a_long_name_is_whole_where_there_is_room() {
+        let long = "machine collectors.ports=3 register_file.banks=16";
+        let axis = |label: &str| Axis::new(label, Format::Ratio(2));
+        let chart = ScatterChart::new("Front", axis("Speed"), axis("Energy"))
+            .points(Points::new("All", [("plain", 1.0, 1.0), (long, 1.08, 1.0)]))
+            .names();
+        assert!(chart.draw(1074.0).inline("id", "t", "d").contains(&format!(">{long}</text>")));
+        // Points of one value are in the middle of an axis.
+        let (_, energy) = chart.scales();
+        let near = |value: f64, expected: f64| (value - expected).abs() < 1e-9;
+        assert!(near(energy.value(0.0), 0.9) && near(energy.value(1.0), 1.1) && near(energy.at(1.0), 0.5));
     }
 
     #[test]

@@ -25,6 +25,23 @@ fn running_prints_a_table_and_checks() {
 }
 
 #[test]
+fn tables_fit_the_terminal() {
+    let ptx = workload("libor") + ".ptx";
+    let longest = |columns: &str| {
+        let emu = std::process::Command::new(env!("CARGO_BIN_EXE_emu"))
+            .args(["run", &ptx])
+            .env("COLUMNS", columns)
+            .output()
+            .unwrap();
+        assert!(emu.status.success());
+        let printed = String::from_utf8(emu.stdout).unwrap();
+        printed.lines().map(|line| line.chars().count()).max().unwrap()
+    };
+    assert!(longest("200") > 50);
+    assert!(longest("50") <= 50);
+}
+
+#[test]
 fn json_has_the_documented_keys() {
     let ptx = workload("reduction") + ".ptx";
     let folder = Folder::new();

@@ -5,8 +5,8 @@
 //! computes the number of threads for which the process has memory, [`numbers`] parses ranges of numbers, [`names`]
 //! finds what a mistyped name may mean, [`symbols`] makes names of C++ functions readable, and [`shell`] writes commands as
 //! text. [`kinds`] says where a file of another kind belongs. [`text`] and
-//! [`console`] keep what is printed from commanding a terminal. `manual`, a feature, reads command lines (`options`), and
-//! writes completions and manual pages.
+//! [`console`] keep what is printed from commanding a terminal. `manual`, a feature, reads command lines (`options`),
+//! fits tables to the lines of a terminal (`tables`), and writes completions and manual pages.
 //!
 //! ```
 //! use std::io::Write as _;
@@ -35,4 +35,6 @@ pub mod outputs;
 mod place;
 pub mod shell;
 pub mod symbols;
+#[cfg(feature = "manual")]
+pub mod tables;
 pub mod text;

@@ -126,6 +126,7 @@ fn time_of_outlines(kernels: usize) -> Duration {
 fn outlines_of_kernels_that_call_the_same_code() {
     let (few, many) = (time_of_outlines(10), time_of_outlines(40));
     println!("10 kernels take {few:?}, 40 take {many:?}");
-    let ratio = many.as_secs_f64() / few.as_secs_f64().max(0.001);
+    // The clock of a thread counts in steps of some milliseconds. Lowering a kernel takes tenths of a second.
+    let ratio = many.as_secs_f64() / few.as_secs_f64().max(0.02);
     assert!(ratio < 2.5, "10 kernels take {few:?}, 40 take {many:?}: {ratio:.1} times");
 }

@@ -165,3 +165,22 @@ fn bad_input_ends_with_code_1_or_2_and_a_message() {
     }
     assert!(trace(&["--help"]).status.success());
 }
+
+#[test]
+fn tables_fit_the_terminal() {
+    let path = sample("fitting.wtrace");
+    let longest = |columns: &str| {
+        let info = Command::new(env!("CARGO_BIN_EXE_trace"))
+            .args(["info", path.to_str().unwrap()])
+            .env("COLUMNS", columns)
+            .output()
+            .unwrap();
+        assert!(info.status.success(), "{}", String::from_utf8_lossy(&info.stderr));
+        let printed = String::from_utf8(info.stdout).unwrap();
+        // Lines of tables begin with a space.
+        let tables = printed.lines().filter(|line| line.starts_with(' '));
+        tables.map(|line| line.chars().count()).max().unwrap()
+    };
+    assert!(longest("200") > 50);
+    assert!(longest("50") <= 50, "{} characters", longest("50"));
+}

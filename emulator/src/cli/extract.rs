@@ -8,13 +8,14 @@ use super::args::Extract;
 use super::error::CliError;
 use crate::fatbin::{self, Compression, Image, ImageKind, Origin};
 use crate::session::SessionError;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use warplab_host::console;
 use warplab_host::destination::Destination;
 use warplab_host::input;
+use warplab_host::tables;
 
 /// Maximum number of kernel names in a line of the list.
 const SHOWN_KERNELS: usize = 3;
@@ -127,8 +128,7 @@ fn origin(image: &Image) -> &'static str {
 }
 
 fn table(images: &[&Image]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    let mut table = tables::table();
     table.set_header([
         "container",
         "kind",

@@ -11,12 +11,13 @@ use crate::check::Findings;
 use crate::exec::InOrder;
 use crate::manifest::{ElementType, Verdict};
 use crate::session::{LaunchReport, RunReport, WriteSummary};
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::CellAlignment;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 use std::path::Path;
 use warplab_host::console;
 use warplab_host::symbols::{self, Shortened};
+use warplab_host::tables;
 
 /// Maximum number of launches listed one by one; more are summed by kernel.
 const LISTED_LAUNCHES: usize = 12;
@@ -141,8 +142,7 @@ fn lines(launches: &[LaunchReport]) -> Vec<Line<'_>> {
 
 fn to_text(summary: &Summary<'_>) -> String {
     let report = summary.report;
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    let mut table = tables::table();
     table.set_header(["kernel", "grid x block", "launches", "warp instructions", "time", "M/s"]);
     let row = |kernel: &str, shape: &str, launches: usize, count: u64, seconds: f64| {
         [

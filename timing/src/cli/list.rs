@@ -9,7 +9,7 @@ use crate::stats::{COUNTERS, EnergyTable, LATENCIES, Stall};
 use crate::studies;
 use crate::techniques::{Catalogue, ParamInfo, TechniqueInfo};
 use clap::Args;
-use comfy_table::{ContentArrangement, Table, presets};
+use warplab_host::tables;
 
 /// Arguments of `timing list`.
 #[derive(Args, Debug)]
@@ -168,8 +168,7 @@ fn counters() -> String {
 }
 
 fn section(title: &str, last: &str, rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    let mut table = tables::table();
     table.set_header(["name", "what", last]);
     table.add_rows(rows);
     format!("{title}\n{table}\n")

@@ -84,7 +84,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// Fits the tables that a program prints to the lines of its terminal, or to as many characters as `COLUMNS` says.
 pub fn fit_tables() {
-    if let Some(width) = output::line_width() {
+    if let Some(width) = warplab_host::tables::line_width() {
         ::report::limit_lines(width);
     }
 }

@@ -15,13 +15,6 @@ use warplab_host::destination::Destination;
 use warplab_host::input;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Characters of a line: those of `COLUMNS` if it is set, else those of the terminal that is printed to; none without either.
-pub(super) fn line_width() -> Option<usize> {
-    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let terminal = || comfy_table::Table::new().width().map(usize::from);
-    columns.filter(|&columns| columns > 0).or_else(terminal)
-}
-
 /// Prints to stdout; a closed pipe is no error.
 pub(super) fn print(text: &str) -> Result<(), CliError> {
     console::print(text).map_err(|error| CliError(format!("cannot write to stdout: {error}")))

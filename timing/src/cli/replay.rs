@@ -14,11 +14,12 @@ use crate::replay::{LaunchStats, Launches, Replay, ReplayError, ReplayOptions, S
 use crate::stats::{CounterEntry, Counters, EnergyTable, Stall, Stats, TechniqueStats};
 use crate::techniques::{Catalogue, Technique};
 use clap::Args;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::CellAlignment;
 use report::Column;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use trace_format::reader::Trace;
+use warplab_host::tables;
 use warplab_host::text::cell;
 
 /// Arguments of `timing replay`.
@@ -310,7 +311,7 @@ fn number(value: f64, digits: usize) -> String {
 /// The table of a trace; machines that do not fit the terminal follow below, beside the plain one again.
 fn table(outcome: &Outcome, config: &str, variants: &[Variant], energy: &EnergyTable) -> String {
     let all: Vec<(&Variant, &Replay)> = variants.iter().zip(&outcome.others).collect();
-    let most = output::line_width().unwrap_or(usize::MAX);
+    let most = tables::line_width().unwrap_or(usize::MAX);
     let fits = |text: &str| text.lines().all(|line| line.trim_end().chars().count() <= most);
     let mut waiting = vec![&all[..]];
     let mut text = format!("{} on {config}\n", outcome.path);
@@ -327,8 +328,7 @@ fn table(outcome: &Outcome, config: &str, variants: &[Variant], energy: &EnergyT
 }
 
 fn table_of(outcome: &Outcome, variants: &[(&Variant, &Replay)], energy: &EnergyTable) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    let mut table = tables::table();
     let plain = metrics(&outcome.plain.total, energy);
     let others: Vec<Vec<Metric>> =
         variants.iter().map(|(variant, replay)| metrics(&replay.total, &variant.ready.energy)).collect();

@@ -9,7 +9,7 @@
 //! section; the stored ones sum to `file_bytes`).
 
 use super::failure::Failure;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 use std::io::Write;
 use trace_format::container::{Contents, Sample, TransferKind, format};
@@ -17,6 +17,7 @@ use trace_format::container::{SECTIONS, section_bytes};
 use trace_format::isa::SourceFile;
 use trace_format::reader::Trace;
 use warplab_host::symbols::Shortened;
+use warplab_host::tables;
 
 #[derive(Serialize)]
 struct Info {
@@ -247,8 +248,8 @@ fn sections(trace: &Trace) -> Vec<Section> {
 }
 
 fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(header);
+    let mut table = tables::table();
+    table.set_header(header);
     table
 }
 

@@ -1,7 +1,7 @@
 //! The operands of an instruction, taken one after the other, and its modifiers.
 
 use super::aside::Borrowed;
-use super::code::{Refusal, TEMPORARIES};
+use super::code::{Refusal, TEMPORARIES, guard_of};
 use sass::{Instruction, Operand as Theirs, PT, RZ, Value};
 use trace_format::isa::{Inst, Operand, Pred, PredSrc, Reg, Src, UniformReg};
 
@@ -56,6 +56,11 @@ impl<'a> Args<'a> {
     /// register of that number.
     pub(super) fn borrow(&self, number: u8) -> Borrowed {
         Borrowed::of(self.word, self.temporary(number))
+    }
+
+    /// Whether a predicate of a lane is the guard.
+    pub(super) fn is_guard(&self, pred: Pred) -> bool {
+        pred != Pred::PT && guard_of(self.word).pred == pred
     }
 
     /// Whether the instruction has a modifier, which then counts as understood.

@@ -330,6 +330,12 @@ fn lea(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     if x.0 {
         inst.psrc[0] = args.pred_src();
     }
+    // A negated term is its complement and one more, which counts for the carry.
+    let more = !x.0 && high && inst.pdst[0] != Pred::PT && inst.src.iter().any(|src| src.neg);
+    let x = Extended(x.0 || more);
+    if more {
+        inst.psrc[0] = PredSrc::TRUE;
+    }
     inst.op = match (high, sx32) {
         (false, _) if x.0 => return Err("a carry into the lower word is not known".into()),
         (false, _) => Op::Lea { shift },

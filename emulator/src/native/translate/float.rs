@@ -165,7 +165,7 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
         }
         "F2I" | "UF2I" => unary(to_integer(args), args)?,
         // The two integers in the lower bytes of the third source; of zeros, the second one alone.
-        "F2IP" => {
+        "F2IP" | "UF2IP" => {
             args.has("NTZ");
             if !args.has("U8") || !args.has("F32") {
                 return Err("only bytes without a sign from single precision are known of it".into());

@@ -86,7 +86,20 @@ fn shift(w: &mut Writer<'_>) -> String {
     let guard = w.guard();
     let bits = width(w);
     let (d, a, amount) = (w.int(bits), w.int_or_constant(bits), w.amount());
-    match w.dice.below(5) {
+    // ptxas leaves out a shift by 64 bits or more behind a product with a constant, and takes the low 16 bits of an amount that
+    // it converts from a float.
+    let (mut before, mut after, mut amount) = (String::new(), "", amount);
+    if w.strict() {
+        match amount.parse::<u32>() {
+            Ok(large) if bits == 64 && large >= 64 => amount = "63".to_owned(),
+            Ok(_) => {}
+            Err(_) => {
+                before = format!("{{\n.reg .b32 %amount;\nand.b32 %amount, {amount}, 63;\n");
+                (after, amount) = ("\n}", "%amount".to_owned());
+            }
+        }
+    }
+    let shift = match w.dice.below(5) {
         0 | 1 => format!("{guard}shl.b{bits} {d}, {a}, {amount};"),
         2 | 3 => format!("{guard}shr.{}{bits} {d}, {a}, {amount};", w.dice.pick(&["u", "s", "b"])),
         _ => {
@@ -94,7 +107,8 @@ fn shift(w: &mut Writer<'_>) -> String {
             let (direction, mode) = (w.dice.pick(&["l", "r"]), w.dice.pick(&["clamp", "wrap"]));
             format!("{guard}shf.{direction}.{mode}.b32 {d}, {a}, {b}, {amount};")
         }
-    }
+    };
+    before + &shift + after
 }
 
 fn bits(w: &mut Writer<'_>) -> String {
@@ -356,6 +370,8 @@ pub(super) fn predicate(w: &mut Writer<'_>) -> String {
             }
             format!("{guard}{op}.pred {p}, {q}, {other};")
         }
+        // Where a branch tells what the combined predicate is, ptxas may take its complement for sm_75.
+        11 if w.strict() && !w.has(80) => format!("{guard}not.pred {p}, {q};"),
         10 => format!("{guard}{}.pred {p}, {q};", w.dice.pick(&["not", "mov"])),
         _ => {
             let (r, a, b, c) = (w.r(), w.r(), w.r(), w.r());

@@ -6,7 +6,9 @@ use super::super::float;
 use super::super::half::{self, EXCHANGED};
 use super::parts::permuted;
 use sass::Instruction;
-use trace_format::isa::{FloatTy, Halves, Inst, Lut, Op, Operand, PackRnd, Reg, Relu, SatFinite, Src};
+use trace_format::isa::{
+    AccTy, FloatTy, Halves, HmmaTy, Inst, Lut, Op, Operand, PackRnd, Reg, Relu, SatFinite, Src,
+};
 
 /// A conversion from a literal of 64 bits, which has the upper half alone.
 pub(super) fn wide_literal(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
@@ -54,21 +56,30 @@ pub(super) fn exchanged(word: &Instruction, args: &mut Args<'_>) -> Result<Place
     Ok(Aside::of(insts))
 }
 
-/// A product of matrices of doubles, of which any may be negated.
-pub(super) fn double_product(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+/// A product of matrices of which some are negated.
+pub(super) fn negated_product(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     let Some(mut product) = float::translate(word, args)? else { return Err("it is no product".into()) };
-    let mut insts = Vec::new();
-    for (place, first, registers) in [(2, 0, 4), (0, 4, 2), (1, 6, 2)] {
+    // The signs of the numbers in a word: of doubles, in the upper one of two.
+    let (single, halves, double) = ([1 << 31; 2], [0x8000_8000; 2], [0, 1 << 31]);
+    let (factor, sum) = match product.op {
+        Op::Dmma { .. } => (double, double),
+        Op::Hmma { ty, acc, .. } => {
+            let factor = if ty == HmmaTy::Tf32 { single } else { halves };
+            (factor, if acc == AccTy::F32 { single } else { halves })
+        }
+        _ => return Err("a negated matrix is not known of it".into()),
+    };
+    let (mut insts, registers) = (Vec::new(), product.info().src_regs);
+    for (place, first, signs) in [(2, 0, sum), (0, 4, factor), (1, 8, factor)] {
         let source = &mut product.src[place];
         if !std::mem::take(&mut source.neg) {
             continue;
         }
         let Operand::Reg(from) = source.operand else { return Err("a negated source is no register".into()) };
-        // The sign is in the upper word of each number.
-        for number in 0..registers {
-            let bit = Src::imm(if number % 2 == 0 { 0 } else { 1 << 31 });
-            let word = if from.is_zero() { Src::RZ } else { Src::reg(from.nth(number)) };
-            let changed = Inst::new(Op::Lop3 { lut: Lut(0x3C) }).srcs([word, bit, Src::RZ]);
+        for number in 0..registers[place] {
+            let signs = Src::imm(signs[usize::from(number % 2)]);
+            let changed =
+                Inst::new(Op::Lop3 { lut: Lut(0x3C) }).srcs([Src::reg(from.nth(number)), signs, Src::RZ]);
             insts.push(changed.dst(args.temporary(first + number)));
         }
         *source = Src::reg(args.temporary(first));

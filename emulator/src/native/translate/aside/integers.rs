@@ -40,13 +40,18 @@ pub(super) fn high_with_carry(args: &mut Args<'_>) -> Result<Place, Refusal> {
     sum.psrc[0] = if x.0 { args.pred_src() } else { PredSrc::FALSE };
     sum.dst = args.temporary(0);
     upper.src[0] = Src::reg(args.temporary(1));
-    if !carry.is_uniform() && upper.udst.is_zero() {
+    let of_lanes = !carry.is_uniform() && upper.udst.is_zero();
+    if of_lanes && !args.is_guard(carry) {
         sum.pdst[0] = carry;
         return Ok(Aside::of([sum, upper]));
     }
-    // All lanes have the same sum: its upper word and its carry go to where uniform instructions find them.
     let borrowed = args.borrow(2);
     sum.pdst[0] = borrowed.pred;
+    if of_lanes {
+        let [chosen, joined, both] = borrowed.put_back_as(carry, args.temporary(3));
+        return Ok(Aside::of([borrowed.keep(), sum, upper, chosen, joined, both]));
+    }
+    // All lanes have the same sum: its upper word and its carry go to where uniform instructions find them.
     let shared = shared_by_lanes(borrowed.holds(), carry);
     let mut insts = vec![borrowed.keep(), sum, shared, borrowed.put_back()];
     if !upper.udst.is_zero() {
@@ -204,6 +209,13 @@ pub(super) fn pair_with_carry(word: &Instruction, args: &mut Args<'_>) -> Result
         }
         return Ok(Aside::of(insts));
     }
+    if args.is_guard(answer) {
+        let borrowed = args.borrow(0);
+        (low.pdst[0], high.pdst[0]) = (borrowed.pred, borrowed.pred);
+        high.psrc[..2].copy_from_slice(&[borrowed.holds(), PredSrc::FALSE]);
+        let [chosen, joined, both] = borrowed.put_back_as(answer, args.temporary(1));
+        return Ok(Aside::of([borrowed.keep(), low, high, chosen, joined, both]));
+    }
     // Without a place for the carry out, that between the words borrows one.
     let borrows = answer == Pred::PT;
     let borrowed = args.borrow(0);
@@ -310,8 +322,15 @@ pub(super) fn sum_of_parts(highest: u32, args: &mut Args<'_>) -> Result<Place, R
         Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([Src::reg(low), second, Src::RZ]).dst(low),
         // The highest bits: their sum, and their difference, which is that of the complement.
         logic(if difference { 0x82 } else { 0x28 }, [a, b, Src::imm(highest)], upper),
-        joined.srcs([Src::reg(low), Src::reg(upper), Src::RZ]),
     ]);
+    let shared = std::mem::replace(&mut joined.udst, UniformReg::URZ);
+    if !shared.is_zero() {
+        joined.dst = low;
+    }
+    insts.push(joined.srcs([Src::reg(low), Src::reg(upper), Src::RZ]));
+    if !shared.is_zero() {
+        insts.push(read_uniform(low, shared));
+    }
     Ok(Aside::of(insts))
 }
 
@@ -325,13 +344,14 @@ fn in_order(terms: [Src; 2]) -> Result<(bool, [Src; 2]), Refusal> {
     }
 }
 
-/// The smaller or the larger of both halves.
-pub(super) fn minimum_of_halves(args: &mut Args<'_>) -> Result<Place, Refusal> {
+/// The smallest or the largest of both halves of two or three words.
+pub(super) fn minimum_of_halves(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     let is_signed = args.has("S16x2");
     args.has("U16x2");
     let mut both = Inst::new(Op::Prmt { mode: PrmtMode::Index });
     args.dst(&mut both)?;
-    let sources = [args.src()?, args.src()?];
+    let count = if word.mnemonic == "VIMNMX3" { 3 } else { 2 };
+    let sources: Vec<Src> = (0..count).map(|_| args.src()).collect::<Result<_, _>>()?;
     if sources.iter().any(|source| source.neg) {
         return Err("a negated half is not known of it".into());
     }
@@ -340,18 +360,16 @@ pub(super) fn minimum_of_halves(args: &mut Args<'_>) -> Result<Place, Refusal> {
     let halves = [0, 1].map(|number| args.temporary(number));
     let other = args.temporary(2);
     let mut insts = Vec::new();
-    let mut at = 4;
-    let sources = sources.map(|source| {
-        at += 1;
-        in_register(source, args.temporary(at), &mut insts)
-    });
+    let sources: Vec<Src> =
+        (5..).zip(sources).map(|(at, source)| in_register(source, args.temporary(at), &mut insts)).collect();
     // Each half with its sign, or with zeros from the other source of the permutation.
     let selectors = if is_signed { [0x9910, 0xBB32] } else { [0x4410, 0x4432] };
     for (half, selector) in halves.into_iter().zip(selectors) {
-        for (source, to) in sources.into_iter().zip([half, other]) {
-            insts.push(permuted(source, selector, to));
+        insts.push(permuted(sources[0], selector, half));
+        for source in &sources[1..] {
+            insts.push(permuted(*source, selector, other));
+            insts.push(Inst::new(Op::Imnmx { sign, max }).srcs([Src::reg(half), Src::reg(other)]).dst(half));
         }
-        insts.push(Inst::new(Op::Imnmx { sign, max }).srcs([Src::reg(half), Src::reg(other)]).dst(half));
     }
     insts.push(both.srcs([Src::reg(halves[0]), Src::imm(0x5410), Src::reg(halves[1])]));
     Ok(Aside::of(insts))
@@ -421,6 +439,12 @@ pub(super) fn shifted_and_subtracted(args: &mut Args<'_>) -> Result<Place, Refus
     Ok(Aside::of([shifted, sum]))
 }
 
+/// Whether a term of a shifted sum is complemented: where it says so, or is negated and the carry of the upper word is wanted.
+pub(super) fn complements(word: &Instruction) -> bool {
+    let carries = word.has("HI") && !word.has("X") && answers_second(word);
+    word.operands.iter().any(|operand| operand.complement || (carries && operand.negate))
+}
+
 /// The upper word of a shifted pair, and a complement: the upper word of a difference, whose carry is that of the lower one.
 pub(super) fn lea_of_complement(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     let Some(mut sum) = arithmetic::translate(word, args)? else { return Err("it is no sum".into()) };
@@ -478,13 +502,13 @@ pub(super) fn has_changed_addend(word: &Instruction) -> bool {
 }
 
 /// A product of 64 bits and an addend whose complement is added: with one more where it is negated, and with the carry otherwise.
-pub(super) fn changed_addend(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+pub(super) fn changed_addend(args: &mut Args<'_>) -> Result<Place, Refusal> {
     let (x, sign) = (args.has("X"), arithmetic::sign(args));
     let upper = !args.has("WIDE") && args.has("HI");
     let mut sum = Inst::new(Op::ImadWideCarry { sign, x: Extended(true) });
     args.dst(&mut sum)?;
-    let result = sum.dst;
-    sum.pdst[0] = args.pred_dst().unwrap_or(Pred::PT);
+    let (result, shared) = (sum.dst, std::mem::replace(&mut sum.udst, UniformReg::URZ));
+    let carry = args.pred_dst().unwrap_or(Pred::PT);
     args.srcs::<3>(&mut sum)?;
     sum.psrc[0] = if x { args.pred_src() } else { PredSrc::TRUE };
     let pair = [0, 1].map(|number| match sum.src[2].operand {
@@ -492,35 +516,34 @@ pub(super) fn changed_addend(word: &Instruction, args: &mut Args<'_>) -> Result<
         Operand::Uniform(reg) => Ok(Src::uniform(reg.nth(number))),
         _ => Err("an addend of this kind cannot be negated here"),
     });
-    let [low, high] = [pair[0]?, pair[1]?];
-    // A uniform instruction reads uniform registers: the result's, which nothing else may read.
-    let uniform = !sum.udst.is_zero();
-    let reads_result =
-        |src: &Src| matches!(src.operand, Operand::Uniform(reg) if reg.0 | 1 == sum.udst.0 | 1);
-    if uniform && sum.src[..2].iter().any(reads_result) {
-        return Err(format!("the changed addend of `{word}` has no place"));
-    }
     let mut insts = Vec::new();
-    for (number, source) in [low, high].into_iter().enumerate() {
-        let mut complement = Inst::new(Op::Lop3 { lut: Lut(0x0F) }).srcs([source, Src::RZ, Src::RZ]);
-        if uniform {
-            complement.udst = sum.udst.nth(number as u8);
-        } else {
-            complement.dst = args.temporary(number as u8);
-        }
-        insts.push(complement);
+    for (number, source) in (0..).zip(pair) {
+        let complement = Inst::new(Op::Lop3 { lut: Lut(0x0F) }).srcs([source?, Src::RZ, Src::RZ]);
+        insts.push(complement.dst(args.temporary(number)));
     }
-    sum.src[2] = if uniform { Src::uniform(sum.udst) } else { Src::reg(args.temporary(0)) };
-    if upper {
-        if uniform {
-            return Err("a uniform result with a changed addend is not known of it".into());
-        }
+    sum.src[2] = Src::reg(args.temporary(0));
+    let is_uniform = carry.is_uniform() || !shared.is_zero();
+    if upper || is_uniform {
         sum.dst = args.temporary(2);
     }
-    insts.push(sum);
-    if upper {
-        insts.push(moved(Src::reg(sum.dst.nth(1)), result));
+    if !is_uniform {
+        sum.pdst[0] = carry;
+        insts.push(sum);
+        if upper {
+            insts.push(moved(Src::reg(sum.dst.nth(1)), result));
+        }
+        return Ok(Aside::of(insts));
     }
+    // All lanes have the same sum: it goes to where uniform instructions find it.
+    let borrowed = args.borrow(4);
+    sum.pdst[0] = borrowed.pred;
+    insts.extend([borrowed.keep(), sum, shared_by_lanes(borrowed.holds(), carry), borrowed.put_back()]);
+    if upper {
+        insts.push(read_uniform(sum.dst.nth(1), shared));
+    } else {
+        insts.extend([0, 1].map(|number| read_uniform(sum.dst.nth(number), shared.nth(number))));
+    }
+    insts.retain(|inst| !(inst.op == Op::R2ur {} && inst.udst.is_zero()));
     Ok(Aside::of(insts))
 }
 

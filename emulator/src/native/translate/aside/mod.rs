@@ -41,11 +41,9 @@ pub(super) fn translate(
         "WARPSYNC" if word.has("EXCLUSIVE") => flow::exclusive(code, args).map(Some),
         "BRX" | "BRXU" => flow::branch(code, word, args).map(Some),
         "LEA" | "ULEA" if word.has("X") && !word.has("HI") => integers::lea(args).map(Some),
-        "LEA" | "ULEA" if word.operands.iter().any(|operand| operand.complement) => {
-            integers::lea_of_complement(word, args).map(Some)
-        }
+        "LEA" | "ULEA" if integers::complements(word) => integers::lea_of_complement(word, args).map(Some),
         "IMAD" | "UIMAD" if (word.has("WIDE") || word.has("HI")) && integers::has_changed_addend(word) => {
-            integers::changed_addend(word, args).map(Some)
+            integers::changed_addend(args).map(Some)
         }
         "IMAD" | "UIMAD" if word.has("HI") && (word.has("X") || answers_second(word)) => {
             integers::high_with_carry(args).map(Some)
@@ -58,11 +56,15 @@ pub(super) fn translate(
             integers::pair_with_carry(word, args).map(Some)
         }
         "VIADD" | "UVIADD" if word.has("ISAT") => integers::saturated_sum(args).map(Some),
-        "VIADD" if word.has("16x2") => integers::sum_of_parts(0x8000_8000, args).map(Some),
-        "VIADD" if word.has("U8x4") => integers::sum_of_parts(0x8080_8080, args).map(Some),
+        "VIADD" | "UVIADD" if word.has("16x2") => integers::sum_of_parts(0x8000_8000, args).map(Some),
+        "VIADD" | "UVIADD" if word.has("U8x4") => integers::sum_of_parts(0x8080_8080, args).map(Some),
         "IDP" if integers::has_changed_addend(word) => integers::dot_product_less(word, args).map(Some),
-        "DMMA" => halves::double_product(word, args).map(Some),
-        "VIMNMX" if word.has("S16x2") || word.has("U16x2") => integers::minimum_of_halves(args).map(Some),
+        "DMMA" | "HMMA" if word.operands.iter().any(|operand| operand.negate) => {
+            halves::negated_product(word, args).map(Some)
+        }
+        "VIMNMX" | "VIMNMX3" if word.has("S16x2") || word.has("U16x2") => {
+            integers::minimum_of_halves(word, args).map(Some)
+        }
         "VIMNMX" if word.has("S8x4") || word.has("U8x4") => integers::minimum_of_bytes(args).map(Some),
         "RET" if word.guard.predicate != PT && control::has_predicate(word) => {
             flow::conditional_return(code, at, word, args).map(Some)

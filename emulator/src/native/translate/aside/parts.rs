@@ -30,6 +30,18 @@ impl Borrowed {
         Inst::new(Op::R2p {}).srcs([Src::reg(self.kept), Src::imm(1 << self.pred.0)])
     }
 
+    /// Puts it back and gives its value to another, which may be the guard: the last instruction writes both.
+    pub(super) fn put_back_as(&self, answer: Pred, to: Reg) -> [Inst; 3] {
+        let bit = Src::imm(1 << answer.0);
+        let mut chosen = Inst::new(Op::Sel {}).srcs([bit, Src::RZ]).dst(to);
+        chosen.psrc[0] = self.holds();
+        // (kept & ~bit) | chosen
+        let joined =
+            Inst::new(Op::Lop3 { lut: Lut(0xBA) }).srcs([Src::reg(self.kept), bit, Src::reg(to)]).dst(to);
+        let both = Src::imm(1 << answer.0 | 1 << self.pred.0);
+        [chosen, joined, Inst::new(Op::R2p {}).srcs([Src::reg(to), both])]
+    }
+
     /// It is whether two words are equal.
     pub(super) fn compare(&self, a: Src, b: Src) -> Inst {
         compared(self.pred, ICmp::Eq, Sign::U32, a, b)

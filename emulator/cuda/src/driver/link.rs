@@ -52,7 +52,7 @@ functions! {
     "cuLinkComplete" 5050 Context link_complete(state: u64, image: Out<*const u8>, bytes: Out<usize>) {
         let mut gpu = gpu()?;
         let linker = gpu.modules.linkers.get_mut(state)?;
-        let text = linker.options.finish(linker.link.complete())?;
+        let text = linker.options.finish(linker.link.complete(linker.options.most_registers))?;
         bytes.offer(text.len());
         image.set(text.as_ptr())
     }

@@ -24,7 +24,11 @@ fn load(to: Out<u64>, image: &[u8], name: &str, options: &Options) -> Outcome {
     }
     let loaded = {
         let gpu = &mut *gpu()?;
-        gpu.modules.try_load(&mut gpu.memory, image, name)
+        let loaded = gpu.modules.try_load(&mut gpu.memory, image, name);
+        if let (Ok(module), Some(most)) = (&loaded, options.most_registers) {
+            gpu.modules.all.get_mut(*module)?.most_registers = Some(most);
+        }
+        loaded
     };
     to.set(options.finish(loaded)?)
 }

@@ -1,11 +1,12 @@
-//! Options of just-in-time compilation: the logs that programs pass buffers for. Other options configure a
-//! compiler that Warplab does not have.
+//! Options of just-in-time compilation: the most registers of a thread, and the logs that programs pass buffers for. Other
+//! options configure a compiler that Warplab does not have.
 
 use crate::error::{Outcome, Status};
 use crate::host::write_text;
 use crate::tell::tell;
 use std::ffi::c_char;
 
+const MOST_REGISTERS: u32 = 0;
 const WALL_TIME: u32 = 2;
 const INFO_LOG: u32 = 3;
 const INFO_LOG_BYTES: u32 = 4;
@@ -40,6 +41,8 @@ pub(crate) struct Options {
     info: Log,
     error: Log,
     wall_time: usize,
+    /// The most registers per thread, for kernels that name no number.
+    pub(crate) most_registers: Option<u16>,
 }
 
 impl Options {
@@ -55,7 +58,12 @@ impl Options {
             INFO_LOG_BYTES => (self.info.bytes, self.info.used) = (value & 0xFFFF_FFFF, place),
             ERROR_LOG_BYTES => (self.error.bytes, self.error.used) = (value & 0xFFFF_FFFF, place),
             WALL_TIME => self.wall_time = place,
-            0..=36 => {}
+            // The number is 32 bits wide; zero is none, and more than a thread can have is no limit.
+            MOST_REGISTERS => {
+                let number = u16::try_from(value & 0xFFFF_FFFF).ok();
+                self.most_registers = number.filter(|number| (1..=255).contains(number));
+            }
+            1..=36 => {}
             _ => return Err(Status::INVALID_VALUE),
         }
         Ok(())

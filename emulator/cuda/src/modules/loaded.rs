@@ -4,7 +4,7 @@ use super::closed;
 use super::image::Images;
 use super::jit;
 use super::kernel::Kernel;
-use super::link::Link;
+use super::link::{self, Link};
 use super::module::{self, Module};
 use super::translation::Translation;
 use crate::device::Device;
@@ -113,7 +113,9 @@ impl Modules {
         let module = match image.kind {
             ImageKind::Ptx => {
                 let text = String::from_utf8_lossy(&image.contents);
-                module::load(memory, text.trim_end_matches('\0'), &name)?
+                let text = text.trim_end_matches('\0');
+                let module = module::load(memory, text, &name)?;
+                Module { most_registers: link::most_registers_of(text), ..module }
             }
             ImageKind::Cubin => module::load_native(memory, image.contents, &name)?,
         };
@@ -183,7 +185,8 @@ impl Modules {
             return Ok(kernel);
         }
         let begun = Instant::now();
-        let lowered = found.device.kernel(name, &self.lowering).ok_or(Status::SYMBOL_NOT_FOUND)?;
+        let lowered =
+            found.device.kernel(name, &found.lowering(&self.lowering)).ok_or(Status::SYMBOL_NOT_FOUND)?;
         let lowered = lowered.map_err(refused)?;
         let prepared = Prepared::new(&lowered.kernel, options).map_err(|error| unprepared(&error))?;
         self.translation.took(begun.elapsed(), found.device.source().name());
@@ -210,7 +213,7 @@ impl Modules {
         if let Some(kernel) = found.kernels.get(name) {
             return Ok(*kernel);
         }
-        let Some(outline) = found.device.source().outline(name, &self.lowering) else {
+        let Some(outline) = found.device.source().outline(name, &found.lowering(&self.lowering)) else {
             return self.kernel(options, module, name);
         };
         let outline = Arc::new(outline.map_err(refused)?);

@@ -3,6 +3,7 @@
 use crate::error::{self, Status};
 use crate::memory::Memory;
 use emulator::device::{DeviceModule, LoadError};
+use emulator::lower::LowerOptions;
 use emulator::native::NativeModule;
 use emulator::ptx;
 use emulator::session::{AnyModule, LoadedModule};
@@ -19,9 +20,18 @@ pub struct Module {
     pub kernels: HashMap<String, u64>,
     /// Whether it is a library, which outlives the contexts that it is used in.
     pub is_library: bool,
+    /// The most registers per thread that the program has asked for, where kernels name no number.
+    pub most_registers: Option<u16>,
     /// Addresses and handles of the kernels that its device code may launch, set once a kernel that launches
     /// others has run.
     pub launchable: Option<Arc<HashMap<u64, u64>>>,
+}
+
+impl Module {
+    /// How its kernels are lowered, where others are lowered so.
+    pub(super) fn lowering(&self, others: &LowerOptions) -> LowerOptions {
+        LowerOptions { maxregs: self.most_registers.or(others.maxregs), ..*others }
+    }
 }
 
 /// A text; if it declares the functions that return error texts, with these appended.
@@ -59,7 +69,13 @@ pub(crate) fn load_native(
 
 fn place(memory: &mut Memory, module: AnyModule) -> Result<Module, (Status, String)> {
     match DeviceModule::load(module, memory, Vec::new()) {
-        Ok(device) => Ok(Module { device, kernels: HashMap::new(), is_library: false, launchable: None }),
+        Ok(device) => Ok(Module {
+            device,
+            kernels: HashMap::new(),
+            is_library: false,
+            most_registers: None,
+            launchable: None,
+        }),
         Err(error @ (LoadError::OutOfMemory { .. } | LoadError::TooLarge { .. })) => {
             Err((Status::MEMORY_ALLOCATION, error.to_string()))
         }

@@ -18,7 +18,8 @@ pub(super) fn lea(args: &mut Args<'_>) -> Result<Place, Refusal> {
     args.pred_dsts(&mut sum);
     let term = args.src()?;
     sum.src[1] = args.src()?;
-    if term.neg || sum.src[1].neg {
+    // The other term is complemented by the row as well.
+    if term.neg {
         return Err("a negated term with a carry is not known of it".into());
     }
     let shift = args.integer()?;

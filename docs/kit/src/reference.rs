@@ -5,14 +5,16 @@ use std::process::Command;
 
 /// Columns of `--help` on a page.
 const COLUMNS: &str = "96";
+/// Characters of a line in tables, of which no cell may be broken.
+const TABLE_COLUMNS: &str = "4096";
 
 /// What a program prints.
-fn printed(programs: &Path, words: &[&str]) -> Result<String, String> {
+fn printed(programs: &Path, words: &[&str], columns: &str) -> Result<String, String> {
     let shown = words.join(" ");
     let (program, arguments) = words.split_first().ok_or("no program")?;
     let done = Command::new(programs.join(program))
         .args(arguments)
-        .env("COLUMNS", COLUMNS)
+        .env("COLUMNS", columns)
         .env_remove("CLICOLOR_FORCE")
         .output()
         .map_err(|e| format!("{shown}: {e}"))?;
@@ -34,7 +36,7 @@ pub fn help(programs: &Path, program: &str) -> Result<String, String> {
 
 fn add_help(programs: &Path, words: &[&str], text: &mut String) -> Result<(), String> {
     let asked: Vec<&str> = words.iter().copied().chain(["--help"]).collect();
-    let help = printed(programs, &asked)?;
+    let help = printed(programs, &asked, COLUMNS)?;
     if words.len() > 1 {
         *text += &format!("## `{}`\n\n", words.join(" "));
     }
@@ -58,7 +60,7 @@ fn commands(help: &str) -> Vec<&str> {
 /// # Errors
 /// The program cannot be run.
 pub fn tables(programs: &Path, words: &[&str]) -> Result<String, String> {
-    Ok(sections(&printed(programs, words)?))
+    Ok(sections(&printed(programs, words, TABLE_COLUMNS)?))
 }
 
 /// `timing list NAME` for every technique, under headings.
@@ -66,7 +68,7 @@ pub fn tables(programs: &Path, words: &[&str]) -> Result<String, String> {
 /// # Errors
 /// The program cannot be run.
 pub fn techniques(programs: &Path) -> Result<String, String> {
-    let list = printed(programs, &["timing", "list"])?;
+    let list = printed(programs, &["timing", "list"], TABLE_COLUMNS)?;
     let first = list.split("\n\n").next().unwrap_or_default();
     let mut out = String::new();
     for line in first.lines().skip(2) {
@@ -135,7 +137,7 @@ fn escaped(text: &str) -> String {
 /// # Errors
 /// The program cannot be run, or its columns cannot be told apart.
 pub fn keys(programs: &Path) -> Result<String, String> {
-    let text = printed(programs, &["timing", "config", "keys"])?;
+    let text = printed(programs, &["timing", "config", "keys"], TABLE_COLUMNS)?;
     let columns = key_columns(&text).ok_or("timing config keys: no columns")?;
     let mut out = String::new();
     let mut table = "";

@@ -370,8 +370,9 @@ pub(super) fn predicate(w: &mut Writer<'_>) -> String {
             }
             format!("{guard}{op}.pred {p}, {q}, {other};")
         }
-        // Where a branch tells what the combined predicate is, ptxas may take its complement for sm_75.
-        11 if w.strict() && !w.has(80) => format!("{guard}not.pred {p}, {q};"),
+        // ptxas takes the predicate for a comparison of the result with zero, whatever is combined with it; and for sm_75 the
+        // complement of what is combined, where a branch tells it.
+        11 if w.strict() => format!("{guard}not.pred {p}, {q};"),
         10 => format!("{guard}{}.pred {p}, {q};", w.dice.pick(&["not", "mov"])),
         _ => {
             let (r, a, b, c) = (w.r(), w.r(), w.r(), w.r());

@@ -3,7 +3,7 @@
 use crate::device_runtime;
 use crate::lower::{self, AddressedCode, LowerOptions, Lowered, ModuleLayout};
 use crate::native::{NativeError, NativeModule};
-use crate::ptx::{self, Diagnostic, Diagnostics, FuncId, Module};
+use crate::ptx::{self, Diagnostics, FuncId, Module};
 use sass::cubin::Place;
 use std::io::Read;
 use std::path::Path;
@@ -99,7 +99,7 @@ impl LoadedModule {
     /// When the text has errors.
     pub fn parse(text: &str, name: &str) -> Result<LoadedModule, ModuleError> {
         let module = ptx::parse(&device_runtime::complete(text), name)?;
-        let layout = ModuleLayout::of(&module).map_err(|error| one(&module, error))?;
+        let layout = ModuleLayout::of(&module).map_err(|error| Diagnostics::one(&module.source, error))?;
         Ok(LoadedModule { module, layout, addressed_code: OnceLock::new() })
     }
 
@@ -251,11 +251,4 @@ impl AnyModule {
             AnyModule::Native(module) => module.target().number(),
         }
     }
-}
-
-/// A list of one error.
-pub(crate) fn one(module: &Module, error: Diagnostic) -> Diagnostics {
-    let mut list = Diagnostics::new(Arc::clone(&module.source));
-    list.push(error);
-    list
 }

@@ -40,6 +40,13 @@ pub fn parse_or_exit_code<P: Parser>(words: impl IntoIterator<Item = OsString>) 
     })
 }
 
+/// A command line as results tell it: the program's name, and the words behind the one that it was called by.
+#[must_use]
+pub fn told(program: &str, words: &[OsString]) -> Vec<String> {
+    let words = words.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
+    std::iter::once(program.to_owned()).chain(words).collect()
+}
+
 /// The options that write and that a command line names, with their values.
 #[must_use]
 pub fn written_by(command: &Command, matches: &ArgMatches) -> Vec<(String, Writes, Vec<OsString>)> {

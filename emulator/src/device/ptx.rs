@@ -121,11 +121,8 @@ impl PtxVariables {
     /// Address of a symbol in the generic space.
     fn address(&self, target: RelocationTarget) -> Result<u64, Diagnostics> {
         let module = &self.source.module;
-        let refuse = |span, what: String| {
-            let mut list = Diagnostics::new(Arc::clone(&module.source));
-            list.push(Diagnostic::error(span, what));
-            Err(list)
-        };
+        let refuse =
+            |span, what: String| Err(Diagnostics::one(&module.source, Diagnostic::error(span, what)));
         match target {
             RelocationTarget::Var(id) => {
                 let var = module.var(id);

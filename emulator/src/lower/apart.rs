@@ -70,9 +70,8 @@ pub(super) fn has_sites(kernel: &MachineKernel) -> bool {
 pub(super) fn gather(kernel: &mut MachineKernel) {
     let flow = kernel.flow();
     let sites = sites(kernel, &flow);
-    let first = kernel.regs_per_thread.next_multiple_of(2);
-    kernel.regs_per_thread = first + SHARED_REGISTERS;
-    let shared = Shared { first: first as u8 };
+    kernel.regs_per_thread = registers(kernel);
+    let shared = Shared { first: (kernel.regs_per_thread - SHARED_REGISTERS) as u8 };
     // Registers of masks that are overwritten before the operation are kept in the shared one from the `WARPSYNC` on.
     let mut kept: BTreeMap<usize, Src> = BTreeMap::new();
     let masks: BTreeMap<usize, Src> = sites

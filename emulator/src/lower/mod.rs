@@ -36,9 +36,8 @@ pub use outline::{AddressedCode, outline_kernel};
 pub use residency::hidden_registers;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use trace_format::isa::{Language, MachineKernel, Param, Pc, SourceFile};
+use trace_format::isa::{Language, MachineKernel, Param, Pc, Reg, SourceFile};
 
 use crate::ptx::{Diagnostic, Diagnostics, Formal, FuncId, Module};
 use calls::Inlining;
@@ -91,7 +90,7 @@ pub fn lower_kernel(
             // The second way of these operations takes registers, which the other code then goes without.
             match linked(module, layout, kernel, &inlining, options, apart::registers_beside(most)) {
                 Ok(again) => lowered = again,
-                Err(why) if registers > MOST_REGISTERS => return Err(why),
+                Err(why) if usize::from(registers) > Reg::COUNT => return Err(why),
                 Err(_) => {}
             }
         }
@@ -105,9 +104,6 @@ pub fn lower_kernel(
         .map_err(|why| refuse(module, kernel, format!("lowering produced malformed code: {why}")))?;
     Ok(lowered)
 }
-
-/// Registers that an instruction can name.
-const MOST_REGISTERS: u16 = 255;
 
 /// A kernel in machine code whose functions have at most so many registers each.
 fn linked(
@@ -164,9 +160,7 @@ fn check_params(module: &Module, kernel: FuncId) -> Result<(), Diagnostics> {
 
 /// The one error that keeps a kernel from being lowered.
 fn refuse(module: &Module, func: FuncId, why: String) -> Diagnostics {
-    let mut errors = Diagnostics::new(Arc::clone(&module.source));
-    errors.push(Diagnostic::error(module.function(func).span, why));
-    errors
+    Diagnostics::one(&module.source, Diagnostic::error(module.function(func).span, why))
 }
 
 /// Loops in each other that are unrolled, from the innermost.

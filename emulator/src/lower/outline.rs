@@ -12,7 +12,7 @@ use trace_format::isa::{Inst, MachineKernel, Op, SourceLine};
 use super::calls::{Facts, addressed, mentioned};
 use super::layout::Frame;
 use super::options::LowerOptions;
-use super::{Lowered, check_params, describe, refuse, residency};
+use super::{Lowered, check_params, describe, most_registers};
 use crate::ptx::{Diagnostics, FuncId, Module, VarId};
 
 /// Statements from which a kernel is outlined: lowering fewer takes seconds at most.
@@ -89,21 +89,15 @@ fn outlined(
 ) -> Result<Lowered, Diagnostics> {
     check_params(module, kernel)?;
     let function = module.function(kernel);
-    let sm = options.gpu.unwrap_or(module.target.sm);
-    let registers = residency::most_registers(&function.limits, sm, options.maxregs)
-        .map_err(|why| refuse(module, kernel, why))?;
+    let regs_per_thread = most_registers(module, kernel, options)?;
     let only_own: BTreeSet<FuncId> = own.functions.difference(&called.functions).copied().collect();
     let mut vars = mentioned(module, &only_own);
     vars.extend(&called.vars);
-    let frame = Frame::sharing(module, &vars).map_err(|error| {
-        let mut errors = Diagnostics::new(module.source.clone());
-        errors.push(error);
-        errors
-    })?;
+    let frame = Frame::sharing(module, &vars).map_err(|error| Diagnostics::one(&module.source, error))?;
     let stack_bytes = options.stack_bytes.next_multiple_of(16);
     let mut machine = MachineKernel {
         name: function.name.clone(),
-        regs_per_thread: options.max_registers.min(registers),
+        regs_per_thread,
         static_shared_bytes: frame.static_shared_bytes,
         local_bytes: stack_bytes,
         stack_bytes,

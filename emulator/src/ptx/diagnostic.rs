@@ -165,6 +165,12 @@ impl Diagnostics {
         Self { source, list: Vec::new(), omitted: 0 }
     }
 
+    /// The list of one entry.
+    #[must_use]
+    pub fn one(source: &Arc<SourceFile>, only: Diagnostic) -> Self {
+        Self { source: Arc::clone(source), list: vec![only], omitted: 0 }
+    }
+
     /// Adds one entry; past [`Self::LIMIT`] it is only counted.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         if self.list.len() < Self::LIMIT {

@@ -171,7 +171,7 @@ impl Kpi {
 
     /// A tile showing a number; the raw value goes into the JSON.
     pub fn number(label: impl Into<String>, value: f64, format: Format) -> Self {
-        Self { raw: Some(value), ..Self::new(label, format.show(value)) }
+        Self { raw: Some(value), ..Self::new(label, format.label(value)) }
     }
 
     /// A line under the number.

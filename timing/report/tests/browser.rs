@@ -7,14 +7,33 @@ mod common;
 use common::{everything, owned};
 use report::{Axis, Cell, Column, Format, Report, Section, Series, StackedChart, Table};
 
-/// Acts like a reader and leaves what it saw in the document's title.
-const PROBE: &str = r#"<script>
+/// Loads a page at each of some widths, acts on it, and leaves what is not as expected in the document's title. Without a
+/// browser nothing is compared.
+fn passes(html: &str, acts: &str, widths: &[u32]) {
+    let probe = format!(
+        r#"<script>
 window.failures = [];
 addEventListener("error", (e) => failures.push(e.message));
 addEventListener("securitypolicyviolation", (e) => failures.push(e.violatedDirective));
-addEventListener("load", () => {
-  try {
-    const expect = (what, ok) => { if (!ok) failures.push(what); };
+addEventListener("load", async () => {{
+  try {{
+    const expect = (what, ok) => {{ if (!ok) failures.push(what); }};{acts}  }} catch (error) {{ failures.push(String(error)); }}
+  document.title = "PROBE " + (failures.length ? failures.join(" | ") : "passed");
+}});
+</script></head>"#
+    );
+    let dir = tempfile::tempdir().expect("temp");
+    let page = dir.path().join("page.html");
+    std::fs::write(&page, html.replacen("</head>", &probe, 1)).expect("writes");
+    for &width in widths {
+        if let Some(title) = browse::title(&page, dir.path(), width) {
+            assert_eq!(title, "PROBE passed", "{width} pixels");
+        }
+    }
+}
+
+/// Acts like a reader.
+const READER: &str = r#"
     const table = document.querySelector("table.sortable");
     const column = (k) => [...table.tBodies[0].rows].map((r) => r.cells[k].textContent);
     const before = column(0).join();
@@ -59,30 +78,17 @@ addEventListener("load", () => {
     location.hash = link.getAttribute("href");
     dispatchEvent(new HashChangeEvent("hashchange"));
     expect("opened part", part.open);
-  } catch (error) { failures.push(String(error)); }
-  document.title = "PROBE " + (failures.length ? failures.join(" | ") : "passed");
-});
-</script></head>"#;
+"#;
 
 #[test]
 fn the_script_works_in_a_browser() {
-    let dir = tempfile::tempdir().expect("temp");
     let names = owned(&["vectoradd", "scan<int>", "bfs", "hotspot", "dct8x8", "sad", "gaussian"]);
     let html = everything(&names, &[1.25, 0.5, f64::NAN, 3.0, 2.0, 0.75]).to_html().expect("consistent");
-    let page = dir.path().join("page.html");
-    std::fs::write(&page, html.replacen("</head>", PROBE, 1)).expect("writes");
-    if let Some(title) = browse::title(&page, dir.path(), 1280) {
-        assert_eq!(title, "PROBE passed");
-    }
+    passes(&html, READER, &[1280]);
 }
 
 /// Looks for legends and text that a reader does not see, or cannot read, at the width of the window.
-const WIDTHS: &str = r#"<script>
-window.failures = [];
-addEventListener("error", (e) => failures.push(e.message));
-addEventListener("load", () => {
-  try {
-    const expect = (what, ok) => { if (!ok) failures.push(what); };
+const WIDTHS: &str = r#"
     const page = document.documentElement;
     expect("the page scrolls sideways", page.scrollWidth <= page.clientWidth + 1);
     const charts = [...document.querySelectorAll("svg.chart")];
@@ -95,14 +101,10 @@ addEventListener("load", () => {
       const size = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width * 11;
       expect(`${name}: letters of ${size} pixels`, size >= 8.5);
     }
-  } catch (error) { failures.push(String(error)); }
-  document.title = "PROBE " + (failures.length ? failures.join(" | ") : "passed");
-});
-</script></head>"#;
+"#;
 
 #[test]
 fn legends_and_letters_are_seen_at_every_width() {
-    let dir = tempfile::tempdir().expect("temp");
     let chart = |title: &str| {
         let causes = ["Issued", "Second slot unpaired", "Waiting for memory", "Block ending or starting"];
         let chart = StackedChart::new(title, Axis::new("Scheduler slots", Format::Percent(1)));
@@ -116,23 +118,12 @@ fn legends_and_letters_are_seen_at_every_width() {
         .details("More", |details| details.chart(chart("Folded")));
     let html = Report::new("Widths").section(section).to_html().expect("consistent");
     let html = html.replace("<details class=\"more\">", "<details class=\"more\" open>");
-    let page = dir.path().join("page.html");
-    std::fs::write(&page, html.replacen("</head>", WIDTHS, 1)).expect("writes");
-    for width in [1440, 1101, 1024, 560] {
-        if let Some(title) = browse::title(&page, dir.path(), width) {
-            assert_eq!(title, "PROBE passed", "{width} pixels");
-        }
-    }
+    passes(&html, WIDTHS, &[1440, 1101, 1024, 560]);
 }
 
 /// Opens everything, compares each table with its card, and applies the rules for paper at the width of a page.
-const SIDEWAYS: &str = r#"<script>
-window.failures = [];
-addEventListener("error", (e) => failures.push(e.message));
-const settled = () => new Promise((done) => setTimeout(done, 100));
-addEventListener("load", async () => {
-  try {
-    const expect = (what, ok) => { if (!ok) failures.push(what); };
+const SIDEWAYS: &str = r#"
+    const settled = () => new Promise((done) => setTimeout(done, 100));
     dispatchEvent(new Event("beforeprint"));
     expect("printing opens what is folded", [...document.querySelectorAll("details.more")].every((d) => d.open));
     await settled();
@@ -161,14 +152,10 @@ addEventListener("load", async () => {
       const cells = [...box.querySelectorAll("tr > *")];
       expect("printed whole", cells.every((cell) => cell.getBoundingClientRect().right <= edge + 1));
     }
-  } catch (error) { failures.push(String(error)); }
-  document.title = "PROBE " + (failures.length ? failures.join(" | ") : "passed");
-});
-</script></head>"#;
+"#;
 
 #[test]
 fn wide_tables_say_that_they_scroll_and_print_whole() {
-    let dir = tempfile::tempdir().expect("temp");
     let columns = |count: usize| {
         let numbers = (1..count).map(|k| Column::integer(format!("Measured value number {k}")));
         std::iter::once(Column::text("Trace")).chain(numbers)
@@ -185,9 +172,5 @@ fn wide_tables_say_that_they_scroll_and_print_whole() {
     let section =
         Section::new("Tables").table(table(3)).table(table(12)).details("More", |d| d.table(table(20)));
     let html = Report::new("Tables").section(section).to_html().expect("consistent");
-    let page = dir.path().join("page.html");
-    std::fs::write(&page, html.replacen("</head>", SIDEWAYS, 1)).expect("writes");
-    if let Some(title) = browse::title(&page, dir.path(), 1280) {
-        assert_eq!(title, "PROBE passed");
-    }
+    passes(&html, SIDEWAYS, &[1280]);
 }

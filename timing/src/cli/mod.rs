@@ -107,8 +107,7 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
         }
     };
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
-    let command: Vec<String> = std::iter::once("timing".to_owned()).chain(words.skip(1)).collect();
+    let command = options::told("timing", &arguments);
     let parsed = match options::parse_or_exit_code::<Arguments>(arguments) {
         Ok(parsed) => parsed,
         Err(code) => return code,

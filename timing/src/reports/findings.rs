@@ -188,7 +188,7 @@ fn technique(lab: &Lab, workloads: &[Workload], variant: usize) -> String {
         let by = |a: &&Workload, b: &&Workload| speed(a).total_cmp(&speed(b));
         if let Some((least, most)) = workloads.iter().min_by(by).zip(workloads.iter().max_by(by)) {
             let show = |workload: &Workload| {
-                format!("{} on {}", Format::Ratio(3).show(workload.speedup(variant)), workload.label)
+                format!("{} on {}", Format::Ratio(3).label(workload.speedup(variant)), workload.label)
             };
             text += &format!(" (geometric mean; from {} to {})", show(least), show(most));
         }

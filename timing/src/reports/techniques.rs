@@ -68,7 +68,7 @@ fn kpis(lab: &Lab, workloads: &[Workload]) -> Vec<Kpi> {
         let mean = geometric_mean(workloads.iter().map(|workload| workload.speedup(m)));
         let energy = geometric_mean(workloads.iter().map(|workload| workload.rf_energy(lab, m)));
         Kpi::number(format!("{} speedup", variant.label), mean, Format::Ratio(3))
-            .note(format!("geometric mean; register-file energy {}", Format::Ratio(2).show(energy)))
+            .note(format!("geometric mean; register-file energy {}", Format::Ratio(2).label(energy)))
             .tone(tone(mean - 1.0))
     };
     variants.map(of).collect()

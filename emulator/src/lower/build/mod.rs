@@ -85,11 +85,7 @@ pub(super) fn build(
     inlining: &Inlining,
     fmad: bool,
 ) -> Result<Built, Diagnostics> {
-    let refused = |error| {
-        let mut errors = Diagnostics::new(module.source.clone());
-        errors.push(error);
-        errors
-    };
+    let refused = |error| Diagnostics::one(&module.source, error);
     let frame = Frame::of(module, &inlining.reached).map_err(refused)?;
     let mut built = Built { functions: Vec::new(), frame, barriers: 0, unsupported: Vec::new() };
     for func in std::iter::once(kernel).chain(inlining.own.iter().copied()) {

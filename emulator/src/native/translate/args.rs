@@ -5,9 +5,6 @@ use super::code::{Refusal, TEMPORARIES, guard_of};
 use sass::{Instruction, Operand as Theirs, PT, RZ, Value};
 use trace_format::isa::{Inst, Operand, Pred, PredSrc, Reg, Src, UniformReg};
 
-/// The member mask of an instruction whose lanes are the active ones.
-pub(super) const EVERY_LANE: Src = Src::imm(u32::MAX);
-
 /// Reads an instruction's operands in their order and notes which modifiers were used.
 pub(super) struct Args<'a> {
     word: &'a Instruction,

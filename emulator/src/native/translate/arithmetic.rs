@@ -1,7 +1,7 @@
 //! Integers, bits, moves, and what crosses lanes; on registers and on uniform registers.
 
-use super::args::{Args, EVERY_LANE};
-use super::code::Refusal;
+use super::args::Args;
+use super::code::{EVERY_LANE, Refusal};
 use sass::{Instruction, Operand as Theirs, Value};
 use trace_format::isa::{
     Accumulate, BoolOp, Dot, Extended, High, ICmp, Inst, Lut, MatchMode, Max, NanProp, Op, Operand, Pred,

@@ -5,6 +5,9 @@ use sass::cubin::IndirectBranch;
 use sass::{INSTRUCTION_BYTES, Instruction, PT, RZ};
 use trace_format::isa::{Inst, Lut, MemWidth, Op, Operand, Pc, Pred, PredSrc, Reg, Src};
 
+/// The member mask of an instruction whose lanes are the active ones.
+pub(super) const EVERY_LANE: Src = Src::imm(u32::MAX);
+
 /// Why an instruction has no translation.
 pub(super) type Refusal = String;
 

@@ -1,7 +1,7 @@
 //! Branches, calls, convergence, barriers and instructions without effect.
 
-use super::args::{Args, EVERY_LANE};
-use super::code::{Code, Refusal};
+use super::args::Args;
+use super::code::{Code, EVERY_LANE, Refusal};
 use sass::{INSTRUCTION_BYTES, Instruction, Operand as Theirs, PT, Value};
 use trace_format::isa::space::SHARED_WINDOW_HI;
 use trace_format::isa::{

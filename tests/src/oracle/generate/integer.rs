@@ -163,8 +163,8 @@ fn field(w: &Writer<'_>, instruction: &str, start: &str, length: &str) -> String
     if !w.strict() && !large(start) && !large(length) {
         return format!("{instruction}, {start}, {length};");
     }
-    // Of a value that is the same in all lanes, ptxas takes the field to be so too for sm_75, wherever lanes begin it.
-    let start = if w.strict() && !w.has(80) && start.starts_with('%') { "11" } else { start };
+    // Of a value that is the same in all lanes, ptxas takes the field to be so too, wherever lanes begin it.
+    let start = if w.strict() && start.starts_with('%') { "11" } else { start };
     let cut = |name: &str, amount: &str| match amount.starts_with('%') {
         true => format!("and.b32 {name}, {amount}, 255;"),
         false => format!("mov.b32 {name}, {amount};"),
@@ -370,10 +370,10 @@ pub(super) fn predicate(w: &mut Writer<'_>) -> String {
             }
             format!("{guard}{op}.pred {p}, {q}, {other};")
         }
+        10 => format!("{guard}{}.pred {p}, {q};", w.dice.pick(&["not", "mov"])),
         // ptxas takes the predicate for a comparison of the result with zero, whatever is combined with it; and for sm_75 the
         // complement of what is combined, where a branch tells it.
         11 if w.strict() => format!("{guard}not.pred {p}, {q};"),
-        10 => format!("{guard}{}.pred {p}, {q};", w.dice.pick(&["not", "mov"])),
         _ => {
             let (r, a, b, c) = (w.r(), w.r(), w.r(), w.r());
             format!(

@@ -75,9 +75,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
-    let command: Vec<String> = std::iter::once("demo".to_owned())
-        .chain(words.iter().skip(1).map(|word| word.to_string_lossy().into_owned()))
-        .collect();
+    let command = options::told("demo", &words);
     let arguments = match options::parse_or_exit_code::<Arguments>(words) {
         Ok(arguments) => arguments,
         Err(code) => return code,

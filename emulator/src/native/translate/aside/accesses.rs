@@ -3,7 +3,7 @@
 use super::super::args::Args;
 use super::super::code::{Aside, Place, Refusal, constant, guard_of, moved};
 use super::super::memory::{self, WIDTHS};
-use super::parts::{and, compared};
+use super::parts::{and, compared, lop3};
 use sass::{Instruction, PT, Value};
 use trace_format::isa::space::{LOCAL_WINDOW_HI, SHARED_WINDOW_HI};
 use trace_format::isa::{
@@ -75,8 +75,7 @@ pub(super) fn copy(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Ref
             insts.push(Inst { dst: bits, ..Inst::new(op).srcs([Src::reg(bits), Src::RZ]) });
             let ones = Inst::new(Op::Bmsk { wrap: Wrap(false) }).srcs([Src::RZ, Src::reg(bits)]);
             insts.push(Inst { dst: mask, ..ones });
-            let kept = Inst::new(Op::Lop3 { lut: Lut(0xC0) }).srcs([Src::reg(reg), Src::reg(mask), Src::RZ]);
-            insts.push(Inst { dst: reg, ..kept });
+            insts.push(lop3(0xC0, [Src::reg(reg), Src::reg(mask), Src::RZ], reg));
         }
     }
     insts.push(with_guard(store));

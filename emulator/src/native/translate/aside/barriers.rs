@@ -6,9 +6,9 @@
 use super::super::args::{Address, Args};
 use super::super::code::{Aside, Place, Refusal, moved};
 use super::super::memory;
-use super::parts::compared;
+use super::parts::{compared, lop3};
 use sass::{Instruction, RZ, Value};
-use trace_format::isa::{BarrierLayout, BarrierUpdate, ICmp, Inst, Lut, MemWidth, Op, Reg, Scale, Sign, Src};
+use trace_format::isa::{BarrierLayout, BarrierUpdate, ICmp, Inst, MemWidth, Op, Reg, Scale, Sign, Src};
 
 /// Whether an atomic is an arrival at a barrier object.
 pub(super) fn arrives(word: &Instruction) -> bool {
@@ -137,7 +137,7 @@ fn phase(args: &mut Args<'_>) -> Result<Place, Refusal> {
     address(&mut load, args)?;
     load.offset += 4;
     let parity = args.src()?;
-    let differ = Inst::new(Op::Lop3 { lut: Lut(0x3C) }).srcs([Src::reg(state), parity, Src::RZ]).dst(differs);
+    let differ = lop3(0x3C, [Src::reg(state), parity, Src::RZ], differs);
     let over = compared(pred, ICmp::Lt, Sign::S32, Src::reg(differs), Src::RZ);
     Ok(Aside::of([load, differ, over]))
 }

@@ -1,7 +1,7 @@
 //! Branches through registers and on divergence, and results of barriers that are taken elsewhere.
 
-use super::super::args::{Args, EVERY_LANE};
-use super::super::code::{Aside, Code, Place, Refusal, TEMPORARIES, guard_of, moved};
+use super::super::args::Args;
+use super::super::code::{Aside, Code, EVERY_LANE, Place, Refusal, TEMPORARIES, guard_of, moved};
 use super::super::control;
 use super::parts::compared;
 use crate::services::ARGUMENT_BYTES;

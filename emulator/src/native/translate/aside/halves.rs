@@ -4,10 +4,10 @@ use super::super::args::Args;
 use super::super::code::{Aside, Place, Refusal, moved};
 use super::super::float;
 use super::super::half::{self, EXCHANGED};
-use super::parts::permuted;
+use super::parts::{lop3, permuted};
 use sass::Instruction;
 use trace_format::isa::{
-    AccTy, FloatTy, Halves, HmmaTy, Inst, Lut, Op, Operand, PackRnd, Reg, Relu, SatFinite, Src,
+    AccTy, FloatTy, Halves, HmmaTy, Inst, Op, Operand, PackRnd, Reg, Relu, SatFinite, Src,
 };
 
 /// A conversion from a literal of 64 bits, which has the upper half alone.
@@ -47,9 +47,7 @@ pub(super) fn exchanged(word: &Instruction, args: &mut Args<'_>) -> Result<Place
         }
         let to = args.temporary(place as u8);
         insts.push(permuted(Src { neg: false, ..*source }, 0x1032, to));
-        insts.push(
-            Inst::new(Op::Lop3 { lut: Lut(0x3C) }).srcs([Src::reg(to), Src::imm(1 << 15), Src::RZ]).dst(to),
-        );
+        insts.push(lop3(0x3C, [Src::reg(to), Src::imm(1 << 15), Src::RZ], to));
         source.operand = Operand::Reg(to);
     }
     insts.push(whole);
@@ -78,9 +76,8 @@ pub(super) fn negated_product(word: &Instruction, args: &mut Args<'_>) -> Result
         let Operand::Reg(from) = source.operand else { return Err("a negated source is no register".into()) };
         for number in 0..registers[place] {
             let signs = Src::imm(signs[usize::from(number % 2)]);
-            let changed =
-                Inst::new(Op::Lop3 { lut: Lut(0x3C) }).srcs([Src::reg(from.nth(number)), signs, Src::RZ]);
-            insts.push(changed.dst(args.temporary(first + number)));
+            let to = args.temporary(first + number);
+            insts.push(lop3(0x3C, [Src::reg(from.nth(number)), signs, Src::RZ], to));
         }
         *source = Src::reg(args.temporary(first));
     }

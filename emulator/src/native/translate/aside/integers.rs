@@ -1,13 +1,13 @@
 //! Integers: carries, changed terms, pairs, signs and predicates.
 
-use super::super::args::{Args, EVERY_LANE};
+use super::super::args::Args;
 use super::super::arithmetic;
 use super::super::code::{Aside, Code, Place, Refusal, moved};
-use super::parts::{and, answers_second, compared, permuted, shifted};
+use super::parts::{and, answers_second, compared, lop3, permuted, push_by_lanes, read_uniform, shifted};
 use sass::{Instruction, Operand as Theirs, PT, Value};
 use trace_format::isa::{
     BoolOp, Extended, ICmp, Inst, Lut, Max, Op, Operand, Pred, PredSrc, PrmtMode, Reg, Sign, SpecialReg, Src,
-    UniformReg, VoteMode,
+    UniformReg,
 };
 
 /// A shifted sum with a carry into its lower word.
@@ -46,18 +46,16 @@ pub(super) fn high_with_carry(args: &mut Args<'_>) -> Result<Place, Refusal> {
         sum.pdst[0] = carry;
         return Ok(Aside::of([sum, upper]));
     }
+    // The last instruction writes the guard. A uniform result is the sum that all lanes have.
     let borrowed = args.borrow(2);
     sum.pdst[0] = borrowed.pred;
+    let mut insts = vec![borrowed.keep(), sum];
     if of_lanes {
-        let [chosen, joined, both] = borrowed.put_back_as(carry, args.temporary(3));
-        return Ok(Aside::of([borrowed.keep(), sum, upper, chosen, joined, both]));
+        insts.push(upper);
+    } else if !upper.udst.is_zero() {
+        insts.push(read_uniform(args.temporary(1), upper.udst));
     }
-    // All lanes have the same sum: its upper word and its carry go to where uniform instructions find them.
-    let shared = shared_by_lanes(borrowed.holds(), carry);
-    let mut insts = vec![borrowed.keep(), sum, shared, borrowed.put_back()];
-    if !upper.udst.is_zero() {
-        insts.push(Inst { op: Op::R2ur {}, ..upper });
-    }
+    insts.extend(borrowed.answer(carry, args.temporary(3)));
     Ok(Aside::of(insts))
 }
 
@@ -143,15 +141,13 @@ pub(in super::super) fn with_literal_pair(
 /// What a dot product adds to is subtracted from it.
 pub(super) fn dot_product_less(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     let Some(mut product) = arithmetic::translate(word, args)? else { return Err("it is no product".into()) };
-    let term = std::mem::replace(&mut product.src[2], Src::RZ);
-    let mut sum = Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([Src::RZ, term, Src::RZ]);
-    (sum.dst, sum.udst) = (product.dst, product.udst);
-    if sum.dst.is_zero() && !sum.udst.is_zero() {
+    if !product.udst.is_zero() {
         return Err("a uniform result is not known of it".into());
     }
-    product.dst = args.temporary(0);
-    sum.src[0] = Src::reg(product.dst);
-    Ok(Aside::of([product, sum]))
+    let term = std::mem::replace(&mut product.src[2], Src::RZ);
+    let result = std::mem::replace(&mut product.dst, args.temporary(0));
+    let sum = Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([Src::reg(product.dst), term, Src::RZ]);
+    Ok(Aside::of([product, sum.dst(result)]))
 }
 
 /// A sum of pairs whose carry is wanted.
@@ -191,55 +187,31 @@ pub(super) fn pair_with_carry(word: &Instruction, args: &mut Args<'_>) -> Result
         return Err("a second carry is not known of it".into());
     }
     low.psrc[..2].copy_from_slice(&[carry.unwrap_or(PredSrc::FALSE), PredSrc::FALSE]);
-    let answer = low.pdst[0];
-    if answer.is_uniform() || !low.udst.is_zero() {
-        // All lanes have the same sum and carry: they are made by lanes, and then shared.
-        let (borrowed, result) = (args.borrow(0), low.udst);
-        let sum = [args.temporary(2), args.temporary(3)];
-        for (inst, to) in [(&mut low, sum[0]), (&mut high, sum[1])] {
-            (inst.udst, inst.dst, inst.pdst[0]) = (UniformReg::URZ, to, borrowed.pred);
-        }
-        high.psrc[..2].copy_from_slice(&[borrowed.holds(), PredSrc::FALSE]);
-        let mut insts = vec![borrowed.keep(), low, high];
-        if answer != Pred::PT {
-            insts.push(shared_by_lanes(borrowed.holds(), answer));
-        }
-        insts.push(borrowed.put_back());
-        if !result.is_zero() {
-            insts.extend([0, 1].map(|number| read_uniform(sum[usize::from(number)], result.nth(number))));
-        }
-        return Ok(Aside::of(insts));
-    }
-    if args.is_guard(answer) {
-        let borrowed = args.borrow(0);
-        (low.pdst[0], high.pdst[0]) = (borrowed.pred, borrowed.pred);
-        high.psrc[..2].copy_from_slice(&[borrowed.holds(), PredSrc::FALSE]);
-        let [chosen, joined, both] = borrowed.put_back_as(answer, args.temporary(1));
-        return Ok(Aside::of([borrowed.keep(), low, high, chosen, joined, both]));
-    }
-    // Without a place for the carry out, that between the words borrows one.
-    let borrows = answer == Pred::PT;
-    let borrowed = args.borrow(0);
-    if borrows {
-        low.pdst[0] = borrowed.pred;
-    }
-    high.psrc[..2].copy_from_slice(&[PredSrc { pred: low.pdst[0], not: false }, PredSrc::FALSE]);
-    if !borrows {
+    let (answer, result) = (low.pdst[0], low.udst);
+    let of_lanes = !answer.is_uniform() && result.is_zero();
+    if of_lanes && answer != Pred::PT && !args.is_guard(answer) {
+        high.psrc[..2].copy_from_slice(&[PredSrc { pred: answer, not: false }, PredSrc::FALSE]);
         return Ok(Aside::of([low, high]));
     }
-    Ok(Aside::of([borrowed.keep(), low, high, borrowed.put_back()]))
-}
-
-/// What all lanes have in a register, in a uniform one.
-fn read_uniform(from: Reg, to: UniformReg) -> Inst {
-    Inst { udst: to, ..Inst::new(Op::R2ur {}).srcs([Src::reg(from)]) }
-}
-
-/// What all lanes have in a predicate, in a uniform one.
-fn shared_by_lanes(from: PredSrc, to: Pred) -> Inst {
-    let mut vote = Inst::new(Op::Vote { mode: VoteMode::Any }).srcs([EVERY_LANE]);
-    (vote.pdst[0], vote.psrc[0]) = (to, from);
-    vote
+    // The carry between the words has no place of its own, or is the guard of both. A uniform result is the sum that all lanes
+    // have.
+    let borrowed = args.borrow(0);
+    (low.pdst[0], high.pdst[0]) = (borrowed.pred, borrowed.pred);
+    high.psrc[..2].copy_from_slice(&[borrowed.holds(), PredSrc::FALSE]);
+    let mut insts = vec![borrowed.keep()];
+    if of_lanes {
+        insts.extend([low, high]);
+    } else {
+        for (inst, to) in [(&mut low, args.temporary(2)), (&mut high, args.temporary(3))] {
+            (inst.udst, inst.dst) = (UniformReg::URZ, to);
+        }
+        insts.extend([low, high]);
+        if !result.is_zero() {
+            insts.extend([read_uniform(low.dst, result), read_uniform(high.dst, result.nth(1))]);
+        }
+    }
+    insts.extend(borrowed.answer(answer, args.temporary(1)));
+    Ok(Aside::of(insts))
 }
 
 /// A source that several instructions read, in a register: the others may have a literal of their own.
@@ -269,31 +241,15 @@ pub(super) fn saturated_sum(args: &mut Args<'_>) -> Result<Place, Refusal> {
         .dst(whole);
     // A sum overflows where its sign is that of neither term; a difference where the signs of its terms differ, and its own is
     // that of the second.
-    let lut = Lut(if difference { 0x18 } else { 0x42 });
-    let signs = Inst::new(Op::Lop3 { lut }).srcs([a, b, Src::reg(whole)]).dst(overflow);
+    let signs = lop3(if difference { 0x18 } else { 0x42 }, [a, b, Src::reg(whole)], overflow);
     let sign = |source: Src| compared(borrowed.pred, ICmp::Lt, Sign::S32, source, Src::RZ);
     let largest = Inst::new(Op::Mov {}).srcs([Src::imm(i32::MAX as u32)]).dst(bound);
     let mut smallest = Inst::new(Op::Sel {}).srcs([Src::imm(1 << 31), Src::reg(bound)]).dst(bound);
     smallest.psrc[0] = borrowed.holds();
     chosen.psrc[0] = borrowed.holds();
-    let shared = std::mem::replace(&mut chosen.udst, UniformReg::URZ);
-    if !shared.is_zero() {
-        chosen.dst = whole;
-    }
-    let chosen = chosen.srcs([Src::reg(bound), Src::reg(whole)]);
-    insts.extend([
-        sum,
-        signs,
-        largest,
-        sign(a),
-        smallest,
-        sign(Src::reg(overflow)),
-        chosen,
-        borrowed.put_back(),
-    ]);
-    if !shared.is_zero() {
-        insts.push(read_uniform(whole, shared));
-    }
+    insts.extend([sum, signs, largest, sign(a), smallest, sign(Src::reg(overflow))]);
+    push_by_lanes(chosen.srcs([Src::reg(bound), Src::reg(whole)]), whole, &mut insts);
+    insts.push(borrowed.put_back());
     Ok(Aside::of(insts))
 }
 
@@ -309,11 +265,9 @@ pub(super) fn sum_of_parts(highest: u32, args: &mut Args<'_>) -> Result<Place, R
     let mut insts = Vec::new();
     let [a, b] = [(terms[0], 4), (terms[1], 5)]
         .map(|(term, at)| in_register(Src { neg: false, ..term }, args.temporary(at), &mut insts));
-    let logic =
-        |lut: u8, sources: [Src; 3], to: Reg| Inst::new(Op::Lop3 { lut: Lut(lut) }).srcs(sources).dst(to);
     // Without the highest bits nothing is carried into the next part, and with that of the first nothing is borrowed from it.
     let first = match difference {
-        true => logic(0xFC, [a, Src::imm(highest), Src::RZ], low),
+        true => lop3(0xFC, [a, Src::imm(highest), Src::RZ], low),
         false => and(a, !highest, low),
     };
     let second = Src { neg: difference, ..Src::reg(upper) };
@@ -322,16 +276,9 @@ pub(super) fn sum_of_parts(highest: u32, args: &mut Args<'_>) -> Result<Place, R
         and(b, !highest, upper),
         Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([Src::reg(low), second, Src::RZ]).dst(low),
         // The highest bits: their sum, and their difference, which is that of the complement.
-        logic(if difference { 0x82 } else { 0x28 }, [a, b, Src::imm(highest)], upper),
+        lop3(if difference { 0x82 } else { 0x28 }, [a, b, Src::imm(highest)], upper),
     ]);
-    let shared = std::mem::replace(&mut joined.udst, UniformReg::URZ);
-    if !shared.is_zero() {
-        joined.dst = low;
-    }
-    insts.push(joined.srcs([Src::reg(low), Src::reg(upper), Src::RZ]));
-    if !shared.is_zero() {
-        insts.push(read_uniform(low, shared));
-    }
+    push_by_lanes(joined.srcs([Src::reg(low), Src::reg(upper), Src::RZ]), low, &mut insts);
     Ok(Aside::of(insts))
 }
 
@@ -345,66 +292,67 @@ fn in_order(terms: [Src; 2]) -> Result<(bool, [Src; 2]), Refusal> {
     }
 }
 
-/// The smallest or the largest of both halves of two or three words.
-pub(super) fn minimum_of_halves(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
-    let is_signed = args.has("S16x2");
-    args.has("U16x2");
-    let mut both = Inst::new(Op::Prmt { mode: PrmtMode::Index });
-    args.dst(&mut both)?;
-    let count = if word.mnemonic == "VIMNMX3" { 3 } else { 2 };
-    let sources: Vec<Src> = (0..count).map(|_| args.src()).collect::<Result<_, _>>()?;
-    if sources.iter().any(|source| source.neg) {
-        return Err("a negated half is not known of it".into());
-    }
-    let max = Max(arithmetic::is_max(args)?);
-    let sign = if is_signed { Sign::S32 } else { Sign::U32 };
-    let halves = [0, 1].map(|number| args.temporary(number));
-    let other = args.temporary(2);
-    let mut insts = Vec::new();
-    let sources: Vec<Src> =
-        (5..).zip(sources).map(|(at, source)| in_register(source, args.temporary(at), &mut insts)).collect();
-    // Each half with its sign, or with zeros from the other source of the permutation.
-    let selectors = if is_signed { [0x9910, 0xBB32] } else { [0x4410, 0x4432] };
-    for (half, selector) in halves.into_iter().zip(selectors) {
-        insts.push(permuted(sources[0], selector, half));
-        for source in &sources[1..] {
-            insts.push(permuted(*source, selector, other));
-            insts.push(Inst::new(Op::Imnmx { sign, max }).srcs([Src::reg(half), Src::reg(other)]).dst(half));
-        }
-    }
-    insts.push(both.srcs([Src::reg(halves[0]), Src::imm(0x5410), Src::reg(halves[1])]));
-    Ok(Aside::of(insts))
+/// Selectors of the halves or the bytes of a word, each with its sign or with zeros from the other source of the permutation.
+const PARTS: [(&str, Sign, &[u32]); 4] = [
+    ("S16x2", Sign::S32, &[0x9910, 0xBB32]),
+    ("U16x2", Sign::U32, &[0x4410, 0x4432]),
+    ("S8x4", Sign::S32, &[0x8880, 0x9991, 0xAAA2, 0xBBB3]),
+    ("U8x4", Sign::U32, &[0x4440, 0x4441, 0x4442, 0x4443]),
+];
+
+/// Whether an instruction acts on each part of its sources.
+pub(super) fn has_parts(word: &Instruction) -> bool {
+    PARTS.iter().any(|(name, ..)| word.has(name))
 }
 
-/// The smaller or the larger of each pair of bytes.
-pub(super) fn minimum_of_bytes(args: &mut Args<'_>) -> Result<Place, Refusal> {
-    let is_signed = args.has("S8x4");
-    args.has("U8x4");
+/// The smallest or the largest of each part of two or three words; of `VIADDMNMX`, of the parts' sum and the third word's.
+pub(super) fn minimum_of_parts(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let kinds = PARTS.map(|(name, sign, selectors)| (name, (sign, selectors)));
+    let (sign, selectors) = args.pick(&kinds).ok_or("its parts are not known")?;
     let mut all = Inst::new(Op::Prmt { mode: PrmtMode::Index });
     args.dst(&mut all)?;
-    let sources = [args.src()?, args.src()?];
-    if sources.iter().any(|source| source.neg) {
-        return Err("a negated byte is not known of it".into());
+    let adds = word.mnemonic == "VIADDMNMX";
+    let count = if word.mnemonic == "VIMNMX" { 2 } else { 3 };
+    let sources: Vec<Src> = (0..count).map(|_| args.src()).collect::<Result<_, _>>()?;
+    let compared = if adds { 2 } else { 0 };
+    if sources[compared..].iter().any(|source| source.neg) {
+        return Err("a negated part is not known of it".into());
     }
     let max = Max(arithmetic::is_max(args)?);
-    let sign = if is_signed { Sign::S32 } else { Sign::U32 };
+    let other = args.temporary(4);
     let mut insts = Vec::new();
-    let [a, b] = [(sources[0], 6), (sources[1], 7)]
-        .map(|(source, at)| in_register(source, args.temporary(at), &mut insts));
-    let (one, other) = (args.temporary(0), args.temporary(1));
-    let bytes = [2, 3, 4, 5].map(|number| args.temporary(number));
-    // Each byte with its sign, or with zeros from the other source of the permutation.
-    let selectors =
-        if is_signed { [0x8880, 0x9991, 0xAAA2, 0xBBB3] } else { [0x4440, 0x4441, 0x4442, 0x4443] };
-    for (byte, selector) in bytes.into_iter().zip(selectors) {
-        insts.extend([permuted(a, selector, one), permuted(b, selector, other)]);
-        insts.push(Inst::new(Op::Imnmx { sign, max }).srcs([Src::reg(one), Src::reg(other)]).dst(byte));
+    let negated: Vec<bool> = sources.iter().map(|source| source.neg).collect();
+    let sources: Vec<Src> = (5..)
+        .zip(sources)
+        .map(|(at, source)| in_register(Src { neg: false, ..source }, args.temporary(at), &mut insts))
+        .collect();
+    let mut parts = Vec::new();
+    for (number, selector) in (0..).zip(selectors) {
+        let part = args.temporary(number);
+        insts.push(permuted(sources[0], *selector, part));
+        let mut compared = &sources[1..];
+        if adds {
+            // The sum keeps the width of its parts.
+            let term = |reg: Reg, neg: bool| Src { neg, ..Src::reg(reg) };
+            let terms = [term(part, negated[0]), term(other, negated[1]), Src::RZ];
+            insts.push(permuted(sources[1], *selector, other));
+            insts.push(Inst::new(Op::Iadd3 { x: Extended(false) }).srcs(terms).dst(part));
+            insts.push(permuted(Src::reg(part), selectors[0], part));
+            compared = &sources[2..];
+        }
+        for source in compared {
+            insts.push(permuted(*source, *selector, other));
+            insts.push(Inst::new(Op::Imnmx { sign, max }).srcs([Src::reg(part), Src::reg(other)]).dst(part));
+        }
+        parts.push(part);
     }
     let joined = |low: Reg, selector: u32, high: Reg| [Src::reg(low), Src::imm(selector), Src::reg(high)];
-    let pair = Inst::new(Op::Prmt { mode: PrmtMode::Index });
-    insts.push(pair.srcs(joined(bytes[0], 0x40, bytes[1])).dst(one));
-    insts.push(pair.srcs(joined(bytes[2], 0x40, bytes[3])).dst(other));
-    insts.push(all.srcs(joined(one, 0x5410, other)));
+    if let &[a, b, c, d] = &parts[..] {
+        let pair = Inst::new(Op::Prmt { mode: PrmtMode::Index });
+        insts.extend([pair.srcs(joined(a, 0x40, b)).dst(a), pair.srcs(joined(c, 0x40, d)).dst(c)]);
+        parts = vec![a, c];
+    }
+    insts.push(all.srcs(joined(parts[0], 0x5410, parts[1])));
     Ok(Aside::of(insts))
 }
 
@@ -454,9 +402,9 @@ pub(super) fn lea_of_complement(word: &Instruction, args: &mut Args<'_>) -> Resu
         return Err("a complement in this place is not known of it".into());
     }
     let source = Src { neg: false, ..sum.src[1] };
-    let complement = Inst::new(Op::Lop3 { lut: Lut(0x0F) }).srcs([source, Src::RZ, Src::RZ]);
-    sum.src[1] = Src::reg(args.temporary(0));
-    Ok(Aside::of([complement.dst(args.temporary(0)), sum]))
+    let complement = lop3(0x0F, [source, Src::RZ, Src::RZ], args.temporary(0));
+    sum.src[1] = Src::reg(complement.dst);
+    Ok(Aside::of([complement, sum]))
 }
 
 /// The smaller or the larger of pairs.
@@ -478,20 +426,9 @@ pub(super) fn minimum_of_pairs(args: &mut Args<'_>) -> Result<Place, Refusal> {
     let mut compare = Inst::new(Op::IsetpPair { cmp, sign, bop: BoolOp::And }).srcs(sources);
     (compare.pdst[0], compare.psrc[0]) = (borrowed.pred, PredSrc::TRUE);
     result.psrc[0] = borrowed.holds();
-    let mut chosen = result.srcs(sources);
     let mut insts = vec![borrowed.keep(), compare];
-    if result.udst.is_zero() {
-        insts.extend([chosen, borrowed.put_back()]);
-        return Ok(Aside::of(insts));
-    }
-    // All lanes have the same pair; the first one's goes to the uniform registers.
-    let pair = args.temporary(2);
-    (chosen.dst, chosen.udst) = (pair, UniformReg::URZ);
-    insts.extend([chosen, borrowed.put_back()]);
-    for number in 0..2 {
-        let read = Inst::new(Op::R2ur {}).srcs([Src::reg(pair.nth(number))]);
-        insts.push(Inst { udst: result.udst.nth(number), ..read });
-    }
+    push_by_lanes(result.srcs(sources), args.temporary(2), &mut insts);
+    insts.push(borrowed.put_back());
     Ok(Aside::of(insts))
 }
 
@@ -519,8 +456,7 @@ pub(super) fn changed_addend(args: &mut Args<'_>) -> Result<Place, Refusal> {
     });
     let mut insts = Vec::new();
     for (number, source) in (0..).zip(pair) {
-        let complement = Inst::new(Op::Lop3 { lut: Lut(0x0F) }).srcs([source?, Src::RZ, Src::RZ]);
-        insts.push(complement.dst(args.temporary(number)));
+        insts.push(lop3(0x0F, [source?, Src::RZ, Src::RZ], args.temporary(number)));
     }
     sum.src[2] = Src::reg(args.temporary(0));
     let is_uniform = carry.is_uniform() || !shared.is_zero();
@@ -538,13 +474,13 @@ pub(super) fn changed_addend(args: &mut Args<'_>) -> Result<Place, Refusal> {
     // All lanes have the same sum: it goes to where uniform instructions find it.
     let borrowed = args.borrow(4);
     sum.pdst[0] = borrowed.pred;
-    insts.extend([borrowed.keep(), sum, shared_by_lanes(borrowed.holds(), carry), borrowed.put_back()]);
-    if upper {
-        insts.push(read_uniform(sum.dst.nth(1), shared));
-    } else {
-        insts.extend([0, 1].map(|number| read_uniform(sum.dst.nth(number), shared.nth(number))));
+    insts.extend([borrowed.keep(), sum]);
+    if !shared.is_zero() {
+        let words = if upper { &[1][..] } else { &[0, 1] };
+        let read = |(to, from): (u8, &u8)| read_uniform(sum.dst.nth(*from), shared.nth(to));
+        insts.extend((0..).zip(words).map(read));
     }
-    insts.retain(|inst| !(inst.op == Op::R2ur {} && inst.udst.is_zero()));
+    insts.extend(borrowed.answer(carry, args.temporary(5)));
     Ok(Aside::of(insts))
 }
 

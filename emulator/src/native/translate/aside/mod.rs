@@ -62,10 +62,9 @@ pub(super) fn translate(
         "DMMA" | "HMMA" if word.operands.iter().any(|operand| operand.negate) => {
             halves::negated_product(word, args).map(Some)
         }
-        "VIMNMX" | "VIMNMX3" if word.has("S16x2") || word.has("U16x2") => {
-            integers::minimum_of_halves(word, args).map(Some)
+        "VIADDMNMX" | "VIMNMX" | "VIMNMX3" if integers::has_parts(word) => {
+            integers::minimum_of_parts(word, args).map(Some)
         }
-        "VIMNMX" if word.has("S8x4") || word.has("U8x4") => integers::minimum_of_bytes(args).map(Some),
         "RET" if word.guard.predicate != PT && control::has_predicate(word) => {
             flow::conditional_return(code, at, word, args).map(Some)
         }

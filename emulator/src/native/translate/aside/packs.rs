@@ -4,10 +4,10 @@ use super::super::args::Args;
 use super::super::arithmetic::is_max;
 use super::super::code::{Aside, Place, Refusal, moved};
 use super::super::half;
-use super::parts::{and, permuted};
+use super::parts::{and, lop3, permuted};
 use sass::Instruction;
 use trace_format::isa::{
-    BoolFloat, BoolOp, FCmp, FloatTy, Ftz, HalfTy, Halves, High, Inst, IntTy, Lut, Max, MufuFn, NanProp, Op,
+    BoolFloat, BoolOp, FCmp, FloatTy, Ftz, HalfTy, Halves, High, Inst, IntTy, Max, MufuFn, NanProp, Op,
     Operand, PackRnd, PredSrc, PrmtMode, Reg, Relu, Rnd, Sat, SatFinite, Sign, Src, Wide, Wrap,
 };
 
@@ -214,7 +214,6 @@ fn signed(
     let [signs, result, numbers] = [4, 5, 6].map(|number| args.temporary(number));
     let plain = |src: Src| Src { neg: false, abs: false, ..src };
     let [a, b] = [plain(extreme.src[0]), plain(extreme.src[1])];
-    let lop3 = |lut, sources: [Src; 3], to| Inst::new(Op::Lop3 { lut: Lut(lut) }).srcs(sources).dst(to);
     insts.push(lop3(0x3C, [a, b, Src::RZ], signs));
     insts.push(Inst { dst: result, ..extreme });
     let mut compare = Inst::new(number).srcs([Src::reg(result), Src::reg(result)]).dst(numbers);

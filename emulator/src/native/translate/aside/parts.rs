@@ -1,8 +1,10 @@
 //! Instructions that several translations consist of.
 
+use super::super::code::EVERY_LANE;
 use sass::{Instruction, Operand, PT, Value};
 use trace_format::isa::{
-    BoolOp, Extended, High, ICmp, Inst, Lut, Op, Pred, PredSrc, PrmtMode, Reg, Sign, Src, Wide, Wrap,
+    BoolOp, Extended, High, ICmp, Inst, Lut, Op, Pred, PredSrc, PrmtMode, Reg, Sign, Src, UniformReg,
+    VoteMode, Wide, Wrap,
 };
 
 /// A predicate whose value is kept in a register, and put back before the code goes on.
@@ -31,15 +33,25 @@ impl Borrowed {
     }
 
     /// Puts it back and gives its value to another, which may be the guard: the last instruction writes both.
-    pub(super) fn put_back_as(&self, answer: Pred, to: Reg) -> [Inst; 3] {
+    fn put_back_as(&self, answer: Pred, to: Reg) -> [Inst; 3] {
         let bit = Src::imm(1 << answer.0);
         let mut chosen = Inst::new(Op::Sel {}).srcs([bit, Src::RZ]).dst(to);
         chosen.psrc[0] = self.holds();
         // (kept & ~bit) | chosen
-        let joined =
-            Inst::new(Op::Lop3 { lut: Lut(0xBA) }).srcs([Src::reg(self.kept), bit, Src::reg(to)]).dst(to);
+        let joined = lop3(0xBA, [Src::reg(self.kept), bit, Src::reg(to)], to);
         let both = Src::imm(1 << answer.0 | 1 << self.pred.0);
         [chosen, joined, Inst::new(Op::R2p {}).srcs([Src::reg(to), both])]
+    }
+
+    /// Puts it back; its value goes to another predicate, of lanes or a uniform one, if there is one.
+    pub(super) fn answer(&self, answer: Pred, to: Reg) -> Vec<Inst> {
+        if answer == Pred::PT {
+            vec![self.put_back()]
+        } else if answer.is_uniform() {
+            vec![any_lane(self.holds(), answer), self.put_back()]
+        } else {
+            self.put_back_as(answer, to).into()
+        }
     }
 
     /// It is whether two words are equal.
@@ -89,7 +101,33 @@ pub(super) fn shifted(source: Src, shift: u32) -> Inst {
 
 /// to = source & mask.
 pub(super) fn and(source: Src, mask: u32, to: Reg) -> Inst {
-    let mut inst = Inst::new(Op::Lop3 { lut: Lut(0xC0) }).srcs([source, Src::imm(mask), Src::RZ]);
-    inst.dst = to;
-    inst
+    lop3(0xC0, [source, Src::imm(mask), Src::RZ], to)
+}
+
+/// to = the function of three sources, bit by bit, that a table gives.
+pub(super) fn lop3(lut: u8, sources: [Src; 3], to: Reg) -> Inst {
+    Inst::new(Op::Lop3 { lut: Lut(lut) }).srcs(sources).dst(to)
+}
+
+/// to = whether a predicate holds in any lane that is here. A uniform one so gets what all lanes have.
+pub(super) fn any_lane(from: PredSrc, to: Pred) -> Inst {
+    let mut vote = Inst::new(Op::Vote { mode: VoteMode::Any }).srcs([EVERY_LANE]);
+    (vote.pdst[0], vote.psrc[0]) = (to, from);
+    vote
+}
+
+/// What all lanes have in a register, in a uniform one.
+pub(super) fn read_uniform(from: Reg, to: UniformReg) -> Inst {
+    Inst { udst: to, ..Inst::new(Op::R2ur {}).srcs([Src::reg(from)]) }
+}
+
+/// Adds an instruction that lanes execute: a uniform result is made in registers from `at` on, and read from there.
+pub(super) fn push_by_lanes(mut inst: Inst, at: Reg, insts: &mut Vec<Inst>) {
+    let shared = std::mem::replace(&mut inst.udst, UniformReg::URZ);
+    if shared.is_zero() {
+        insts.push(inst);
+        return;
+    }
+    insts.push(inst.dst(at));
+    insts.extend((0..inst.info().dst_regs).map(|number| read_uniform(at.nth(number), shared.nth(number))));
 }

@@ -3,8 +3,9 @@
 //!
 //! `R2UR P, UR, R` puts the first lane's value into UR, and says which lanes have another; `BRA.U.ANY` goes back while any lane is left.
 
-use super::super::args::{Args, EVERY_LANE};
-use super::super::code::{Aside, Code, Place, Refusal};
+use super::super::args::Args;
+use super::super::code::{Aside, Code, EVERY_LANE, Place, Refusal};
+use super::parts::any_lane;
 use sass::{Instruction, Operand, PT, Value};
 use trace_format::isa::{
     BoolOp, Extended, ICmp, Inst, Op, PredSrc, ShiftAmount, Sign, SpecialReg, Src, VoteMode,
@@ -71,8 +72,7 @@ pub(super) fn any(code: &Code<'_>, guard: PredSrc, args: &mut Args<'_>) -> Resul
     args.has("ANY");
     let Value::Target(address) = args.take()?.value else { return Err("its target is no address".into()) };
     let borrowed = args.borrow(0);
-    let mut vote = Inst::new(Op::Vote { mode: VoteMode::Any }).srcs([EVERY_LANE]);
-    (vote.pdst[0], vote.psrc[0]) = (borrowed.pred, guard);
+    let vote = any_lane(guard, borrowed.pred);
     let stay = Inst::new(Op::Bra {}).guarded(PredSrc { not: true, ..borrowed.holds() });
     let mut leave = Inst::new(Op::Bra {});
     leave.target = code.place(address)?;

@@ -14,7 +14,7 @@ pub(super) fn section(results: &Results) -> Section {
         let (name, most) = best(workloads, |w| w.speedup(m)).unwrap_or(("–", f64::NAN));
         performance.push(
             Kpi::number(format!("{} speedup", variant.label), mean, Format::Ratio(2))
-                .note(format!("geometric mean; {} on {name}", Format::Ratio(2).show(most)))
+                .note(format!("geometric mean; {} on {name}", Format::Ratio(2).label(most)))
                 .tone(tone(mean - 1.0)),
         );
     }

@@ -348,3 +348,45 @@ fn the_page_quotes_the_table_of_the_programs() {
     assert!(mean <= 12.0, "{mean} %");
     assert!(beyond.is_empty(), "farther off than 30 %: {beyond:?}");
 }
+
+/// Ratios to silicon, in words: mean absolute error, geometric mean, share within 30 %.
+fn summary(ratios: &[f64]) -> String {
+    let count = ratios.len() as f64;
+    let error = 100.0 * ratios.iter().map(|ratio| (ratio - 1.0).abs()).sum::<f64>() / count;
+    let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / count).exp();
+    let within = 100.0 * ratios.iter().filter(|ratio| (0.7..=1.3).contains(*ratio)).count() as f64 / count;
+    format!("{error:.1} %, {mean:.2}, {within:.0} %")
+}
+
+/// The table of launches at base clock says what DEVIATIONS.md says of it, by program and over all.
+#[test]
+fn the_page_quotes_the_launches_at_base_clock() {
+    let (_, text) = table("silicon-base-clock.csv");
+    let page = folder().parent().expect("the repository").join("DEVIATIONS.md");
+    let page = std::fs::read_to_string(page).expect("DEVIATIONS.md");
+    let mut rows = text.lines().filter(|line| !line.starts_with('#'));
+    let head =
+        "program,launch,kernel,cycles_reference,cycles_before,cycles_own,cycles_machine_code,cycles_accelsim";
+    assert_eq!(rows.next(), Some(head));
+    let mut programs: BTreeMap<&str, Vec<[f64; 4]>> = BTreeMap::new();
+    for row in rows {
+        let cells: Vec<&str> = row.split(',').collect();
+        let [program, _launch, _kernel, reference, ours @ ..] = &cells[..] else { panic!("{row}") };
+        let number = |cell: &&str| cell.parse::<f64>().unwrap_or_else(|why| panic!("{row}: {why}"));
+        let ratios: Vec<f64> = ours.iter().map(|cell| number(cell) / number(reference)).collect();
+        programs.entry(program).or_default().push(ratios.try_into().expect("four columns of cycles"));
+    }
+    let line = |name: &str, rows: &[[f64; 4]]| {
+        let column = |at: usize| summary(&rows.iter().map(|row| row[at]).collect::<Vec<_>>());
+        let columns = (0..4).map(column).collect::<Vec<_>>().join(" | ");
+        format!("| {name} | {} | {columns} |", rows.len())
+    };
+    for (program, rows) in &programs {
+        let quoted = line(program, rows);
+        assert!(page.contains(&quoted), "DEVIATIONS.md does not have: {quoted}");
+    }
+    let all: Vec<[f64; 4]> = programs.into_values().flatten().collect();
+    assert_eq!(all.len(), 47);
+    let quoted = line("**all**", &all);
+    assert!(page.contains(&quoted), "DEVIATIONS.md does not have: {quoted}");
+}

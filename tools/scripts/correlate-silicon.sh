@@ -57,7 +57,7 @@ record sobol --set vectors=100000 --set dimensions=100 --set width=512
 
 # The profile is of kernels alone on cold caches. Its cycles include those of a launch before and after the blocks: the
 # four kernels with the fewest of them have SMs without a warp for 2 193 to 2 354 cycles on average.
-set=(--set launch.latency_cycles=2193 --set launch.flush_l2=true --set launch.copies_fill_l2=false)
+set=(--set launch.flush_l2=true --set launch.flush_code=true --set launch.copies_fill_l2=false)
 for item in ${SET:-}; do set+=(--set "$item"); done
 for name in hotspot backprop sgemm walsh histogram64 quasirandom sobol; do
     "$target/timing" replay "$folder/$name.wtrace" --config "${CONFIG:-qv100}" "${set[@]}" \

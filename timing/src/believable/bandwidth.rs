@@ -12,7 +12,8 @@ use trace_format::isa::*;
 #[test]
 fn streaming_reaches_nine_tenths_of_the_dram_bandwidth_and_never_more() {
     for gpu in ["gtx480", "titanx-pascal", "qv100", "rtx2060", "rtx3070"] {
-        let set = ["gpu.sms=6", "dram.channels=2", "launch.latency_cycles=0"].map(str::to_owned);
+        let set = ["gpu.sms=6", "dram.channels=2", "launch.latency_cycles=0", "l2.dram_bytes_per_cycle=0"];
+        let set = set.map(str::to_owned);
         let config = load(gpu, &set).expect("a valid configuration").config;
         let resident = config.gpu.sms * config.sm.max_warps / 8;
         let run = |blocks| stream(blocks).run_on(&config, &[], 1).expect("a replay without error").counters;
@@ -40,7 +41,8 @@ fn strided(shift: u32) -> Hand {
 }
 
 fn counted(gpu: &str, shift: u32) -> crate::stats::Counters {
-    let config = one_sm(gpu, &["l1.bypass_global=true", "front_end.icache.line_bytes=128"]);
+    let sector = "l2.fetch_bytes=32";
+    let config = one_sm(gpu, &["l1.bypass_global=true", "front_end.icache.line_bytes=128", sector]);
     strided(shift).run_on(&config, &[], 1).expect("a replay without error").counters
 }
 

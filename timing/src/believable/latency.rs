@@ -78,8 +78,15 @@ fn one_channel(gpu: &str) -> GpuConfig {
     let banks = one_sm(gpu, &[]).dram.banks.trailing_zeros() as usize;
     let map = format!("{}{}CCCCCCSSSSSS", "R".repeat(20 - banks), "B".repeat(banks));
     let map = format!("dram.address_map={map}");
-    let set =
-        ["dram.channels=1", "l2.slices_per_channel=1", "l2.partition_hash=linear", "l1.bypass_global=true"];
+    // One sector, and no path that bounds it.
+    let set = [
+        "dram.channels=1",
+        "l2.slices_per_channel=1",
+        "l2.partition_hash=linear",
+        "l1.bypass_global=true",
+        "l2.fetch_bytes=32",
+        "l2.dram_bytes_per_cycle=0",
+    ];
     one_clock(gpu, &[&set[..], &[map.as_str()]].concat())
 }
 

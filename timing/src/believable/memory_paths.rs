@@ -222,4 +222,11 @@ fn caches_are_kept_or_flushed_between_kernels() {
     let (hits, misses) = second(true, true);
     assert_eq!(hits, 0);
     assert!(misses >= 1);
+    let code = |flushed: bool| {
+        let mut config = one_sm("gtx480", &[]);
+        config.launch.flush_code = flushed;
+        hand.run_twice(&config).counters.icache_misses
+    };
+    assert_eq!(code(false), 0);
+    assert!(code(true) > 0);
 }

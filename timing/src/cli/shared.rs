@@ -15,9 +15,8 @@ pub(super) struct ReplayArguments {
     /// A built-in configuration, or a file ending in .toml.
     #[arg(long, default_value = builtin::MODELLED, value_name = "NAME|FILE.toml")]
     pub config: String,
-    /// Overrides one value of the configuration; may be repeated.
-    #[arg(long, value_name = "PATH.TO.KEY=VALUE")]
-    pub set: Vec<String>,
+    #[command(flatten)]
+    pub values: Values,
     /// Only launches of kernels whose name has a match of this regular expression.
     #[arg(long, value_name = "REGEX")]
     pub kernels: Option<String>,
@@ -28,7 +27,25 @@ pub(super) struct ReplayArguments {
     threads: Threads,
 }
 
+/// Changes of a configuration.
+#[derive(Args, Debug)]
+pub(super) struct Values {
+    /// Overrides one value of the configuration; may be repeated.
+    #[arg(long, value_name = "PATH.TO.KEY=VALUE")]
+    set: Vec<String>,
+    /// Sets a clock, such as core=1.132GHz: of core, interconnect, l2 or dram. Interconnect and L2 follow the core, DRAM
+    /// and the time of a launch stay; may be repeated. Short for `--set clock.core=1.132GHz`, before all of --set.
+    #[arg(long, value_name = "CLOCK=FREQUENCY")]
+    clock: Vec<String>,
+}
+
 impl ReplayArguments {
+    /// The overrides of the configuration.
+    pub(super) fn set(&self) -> Vec<String> {
+        let clocks = self.values.clock.iter().map(|clock| format!("clock.{clock}"));
+        clocks.chain(self.values.set.iter().cloned()).collect()
+    }
+
     /// The launches.
     pub(super) fn selection(&self) -> Result<Selection, String> {
         Selection::parse(self.kernels.as_deref(), self.launches.as_deref())
@@ -92,7 +109,7 @@ impl TechniqueArguments {
         named.sort();
         named.dedup();
         let ideal = named.iter().map(|name| format!("technique.{name}.ideal=true"));
-        replayed.set.iter().cloned().chain(ideal).collect()
+        replayed.set().into_iter().chain(ideal).collect()
     }
 
     /// The words that name a list of techniques.
@@ -130,8 +147,8 @@ impl MachineArguments {
             overrides::refuse_parameters(&machine.set, &machine.tech)
                 .map_err(|why| CliError(format!("--machine \"{text}\": {why}")))?;
             // Values of --set belong to the machine of --config.
-            let set = if machine.config == replayed.config { &replayed.set[..] } else { &[] };
-            Ok(NamedMachine { set: [set, &machine.set].concat(), ..machine })
+            let set = if machine.config == replayed.config { replayed.set() } else { Vec::new() };
+            Ok(NamedMachine { set: [set, machine.set].concat(), ..machine })
         };
         self.machine.iter().map(read).collect()
     }

@@ -423,7 +423,7 @@ impl Asked {
         let replayed = &arguments.replayed;
         let both = |a: &[String], b: &[String]| -> Vec<String> { a.iter().chain(b).cloned().collect() };
         let config = file.config.clone().unwrap_or_else(|| replayed.config.clone());
-        let set = both(&file.set, &replayed.set);
+        let set = both(&file.set, &replayed.set());
         let named = both(&file.machine, &arguments.machine);
         let machines = match named.as_slice() {
             [] => {

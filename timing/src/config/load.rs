@@ -4,7 +4,7 @@
 //! overridden one are checked alike; a map from key path to file and line keeps errors pointing at the
 //! source. The rules for values are in [`super::rules`].
 
-use super::{GpuConfig, builtin, rules};
+use super::{GpuConfig, builtin, clock, rules};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -320,6 +320,15 @@ impl Layers {
     /// Adds `path.to.key=value`; the value is TOML, or else a string.
     fn add_override(&mut self, item: &str) -> Result<(), ConfigError> {
         let place = Some(format!("--set {item}"));
+        if let Some((clock, frequency)) = clock::named(item) {
+            let key = format!("clock.{clock}");
+            let values = clock::values(&self.table, clock, frequency).map_err(|message| ConfigError {
+                key,
+                place,
+                message,
+            })?;
+            return values.iter().try_for_each(|(key, value)| self.add_override(&format!("{key}={value}")));
+        }
         let Some((path, value)) = item.split_once('=') else {
             let message = "expected path.to.key=value".to_owned();
             return Err(ConfigError { key: String::new(), place, message });

@@ -3,6 +3,7 @@
 //! [`load`] reads, inherits and overrides; `rules` refuses contradictions. The keys, their units and
 //! meanings are defined in the interface crate, because techniques read them: [`GpuConfig`].
 
+mod clock;
 pub mod import;
 pub(crate) mod load;
 #[cfg(test)]

@@ -121,6 +121,9 @@ impl<'a, S: LaunchSource> Group<'a, S> {
         if self.config.launch.flush_l1 {
             caches.flush_l1();
         }
+        if self.config.launch.flush_code {
+            caches.flush_code();
+        }
         let Job { machine, source, techniques, .. } = &self.jobs[job];
         let mut sm = Sm::new(id, machine, *source, (*techniques).clone(), caches, now);
         sm.look_at_every_cycle(self.options.every_cycle);

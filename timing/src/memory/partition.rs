@@ -14,7 +14,7 @@ use super::dram::{Burst, Channel};
 use super::mshr::Mshrs;
 use super::port::{ClockRatio, Port};
 use super::replacement::Replacement;
-use super::{ALL_SECTORS, Credit, Reply, Request, RequestKind, SECTOR_BYTES, Served, Token};
+use super::{ALL_SECTORS, Credit, Reply, Request, RequestKind, SECTOR_BYTES, Served, Token, sector_bytes};
 use crate::config::GpuConfig;
 use crate::stats::{Counters, Sample, Sampler};
 use std::collections::VecDeque;
@@ -102,11 +102,30 @@ struct Params {
     reply_latency: u64,
     fixed_latency: u64,
     atom_bytes: u64,
+    /// Sectors that a miss reads at least.
+    fetched_sectors: u32,
+    store_bytes: u32,
+    l2_clock: ClockRatio,
+    /// L2 cycles that a burst takes on the path between the channel and the slices; 0 if nothing bounds it.
+    path_cycles: u8,
     flit_bytes: u32,
     header_bytes: u32,
 }
 
 impl Params {
+    /// The sectors that are read from DRAM when some of a line are missing: aligned groups of them.
+    fn fetched(&self, missing: u8) -> u8 {
+        let group = ((1u16 << self.fetched_sectors) - 1) as u8;
+        let groups = (0..4).step_by(self.fetched_sectors as usize).map(|first| group << first);
+        groups.filter(|group| group & missing != 0).fold(0, |all, group| all | group)
+    }
+
+    /// Core cycles for which a store holds a slice.
+    fn store_cycles(&self, sectors: u8) -> u64 {
+        let cycles = sector_bytes(sectors).div_ceil(self.store_bytes);
+        if cycles <= 1 { self.access } else { self.l2_clock.to_core(u64::from(cycles)) }
+    }
+
     /// Whether L2 keeps the sectors that a request reads or writes. L2 always keeps those of atomics.
     fn keeps(&self, request: &Request) -> bool {
         let read_only =
@@ -115,11 +134,22 @@ impl Params {
     }
 }
 
+/// L2 cycles that a burst takes between a channel and its slices; 0 if nothing bounds it.
+fn path_cycles(config: &GpuConfig) -> u8 {
+    let burst = (config.dram.bus_bytes * config.dram.burst_length).max(SECTOR_BYTES as u32);
+    let width = config.l2.dram_bytes_per_cycle;
+    if width == 0 { 0 } else { burst.div_ceil(width).min(255) as u8 }
+}
+
 /// One memory partition.
 #[derive(Clone, Debug)]
 pub(crate) struct Partition {
     slices: Vec<Slice>,
     channel: Channel,
+    /// The path between the channel and the slices.
+    path: Port,
+    /// Whether the last burst on it came from the channel.
+    path_has_read: bool,
     fills: Vec<Fill>,
     free_fills: Vec<u32>,
     /// Fills with the core cycle at which they reach their slice.
@@ -172,6 +202,8 @@ impl Partition {
         Partition {
             slices: vec![slice; config.l2.slices_per_channel as usize],
             channel: Channel::new(&config.dram),
+            path: Port::new(l2),
+            path_has_read: false,
             fills: Vec::new(),
             free_fills: Vec::new(),
             arriving: VecDeque::new(),
@@ -190,6 +222,10 @@ impl Partition {
                 reply_latency: u64::from(config.interconnect.reply_latency_cycles),
                 fixed_latency: u64::from(config.dram.fixed_latency_cycles),
                 atom_bytes: u64::from(config.dram.bus_bytes * config.dram.burst_length),
+                fetched_sectors: config.l2.fetch_bytes / SECTOR_BYTES as u32,
+                store_bytes: config.l2.store_bytes_per_cycle,
+                l2_clock: l2,
+                path_cycles: path_cycles(config),
                 flit_bytes: config.interconnect.flit_bytes,
                 header_bytes: config.interconnect.header_bytes,
             },
@@ -279,8 +315,9 @@ impl Partition {
         if self.channel.wake_at() != u64::MAX {
             next = next.min(self.dram_clock.to_core(self.channel.wake_at()));
         }
+        let free_at = if self.params.path_cycles == 0 { 0 } else { self.path.free_at_core() };
         if let Some(cycle) = self.channel.done_at() {
-            next = next.min(self.dram_clock.to_core(cycle));
+            next = next.min(self.dram_clock.to_core(cycle).max(free_at));
         }
         if let Some((cycle, _)) = self.arriving.front() {
             next = next.min(*cycle);
@@ -300,6 +337,9 @@ impl Partition {
             }
             if let Some((ready, _)) = slice.replies.front() {
                 next = next.min((*ready).max(slice.out_port.free_at_core()));
+            }
+            if self.params.path_cycles > 0 && !slice.to_dram.is_empty() && self.channel.has_room() {
+                next = next.min(free_at);
             }
         }
         next
@@ -341,14 +381,33 @@ impl Partition {
 
     fn collect_dram(&mut self, dram_now: u64) -> bool {
         let mut progressed = false;
-        while let Some(done) = self.channel.take_done(dram_now) {
+        while self.path_is_free() && !self.is_turn_of_writes() {
+            let Some(done) = self.channel.take_done(dram_now) else { break };
             progressed = true;
+            let mut at = self.dram_clock.to_core(done.cycle);
+            if self.params.path_cycles > 0 {
+                at = self.path.send(self.now, self.params.path_cycles);
+                self.path_has_read = true;
+            }
             if done.tag != NO_FILL {
-                let at = self.dram_clock.to_core(done.cycle) + self.params.fixed_latency;
-                self.arriving.push_back((at, done.tag));
+                self.arriving.push_back((at + self.params.fixed_latency, done.tag));
             }
         }
         progressed
+    }
+
+    /// Whether the path between the channel and the slices takes a burst.
+    fn path_is_free(&self) -> bool {
+        self.params.path_cycles == 0 || self.path.is_free(self.now)
+    }
+
+    /// Whether a write waits for the path, and the last burst on it was read.
+    fn is_turn_of_writes(&self) -> bool {
+        let waits = |slice: &Slice| slice.to_dram.front().is_some_and(|transfer| transfer.write);
+        self.params.path_cycles > 0
+            && self.path_has_read
+            && self.channel.has_room()
+            && self.slices.iter().any(waits)
     }
 
     /// Data from DRAM fill the way that the miss has reserved and wake the waiting requests.
@@ -383,6 +442,13 @@ impl Partition {
             let index = (self.next_slice + offset) % self.slices.len();
             while self.channel.has_room() {
                 let Some(transfer) = self.slices[index].to_dram.front().copied() else { break };
+                if transfer.write && self.params.path_cycles > 0 {
+                    if !self.path.is_free(self.now) {
+                        break;
+                    }
+                    self.path.send(self.now, self.params.path_cycles);
+                    self.path_has_read = false;
+                }
                 self.push_atom(index, &transfer, dram_now);
                 progressed = true;
             }

@@ -55,6 +55,74 @@ fn a_hit_takes_the_lookup_and_a_miss_the_way_to_dram() {
     assert_eq!((again.stats.l2_hits, again.stats.l2_misses), (1, 1));
 }
 
+/// The sectors that DRAM reads for a request of one: alone, with its neighbour, with the line. One that L2 has is not read.
+#[test]
+fn a_miss_reads_the_bytes_that_l2_fetches_at_least() {
+    for (bytes, sectors) in [(32, 1), (64, 2), (128, 4)] {
+        let read = |arrival, sectors| Request { sectors, ..request(arrival, line(0), RequestKind::Read, 1) };
+        let run = |packets: Vec<Request>| {
+            let set = [&format!("l2.fetch_bytes={bytes}"), "dram.bus_bytes=4"];
+            let mut partition = Partition::new(&config(&set));
+            assert_eq!(drain(&mut partition, packets.clone()).len(), packets.len());
+            partition.stats
+        };
+        let twice = run(vec![read(1000, 0b100), read(5000, 0b100)]);
+        assert_eq!((twice.dram_bytes, twice.l2_hits, twice.l2_misses), (32 * sectors, 1, 1), "{bytes}");
+        let rest = run(vec![read(1000, 0b100), read(5000, 0b1011)]);
+        assert_eq!(rest.dram_bytes, 128, "{bytes}: what was there is not read again");
+    }
+}
+
+/// A slice takes the data of stores, and the results of atomics, at the rate of its store port.
+#[test]
+fn stores_and_atomics_hold_a_slice_for_the_cycles_of_their_sectors() {
+    let last = |set: &[&str], kind: RequestKind| {
+        let set = [&["gpu.core_clock_khz=700000", "gpu.l2_clock_khz=700000"], set].concat();
+        let mut partition = Partition::new(&config(&set));
+        let packets =
+            (0..40).map(|n| Request { sectors: 0b1111, ..request(1000, line(0), kind, n) }).collect();
+        drain(&mut partition, packets).iter().map(|reply| reply.arrival).max().expect("replies")
+    };
+    for kind in [RequestKind::Write { words: u32::MAX }, RequestKind::Atomic { collisions: 1 }] {
+        let free = last(&[], kind);
+        let bound = last(&["l2.store_bytes_per_cycle=16"], kind);
+        // 40 lines of 8 cycles each; before them the way there, and of an atomic the way to DRAM.
+        assert!((40 * 8..=40 * 8 + 300).contains(&(bound - 1000)), "{kind:?}: {free} {bound}");
+        assert!(bound > free + 100, "{kind:?}: {free} {bound}");
+    }
+}
+
+/// The path to the channel moves its bytes and no more, whatever the DRAM could: of reads, of writes, of both.
+#[test]
+fn a_path_to_dram_bounds_reads_and_writes_together() {
+    let run = |path: u32, kind: &dyn Fn(u64) -> RequestKind| {
+        let path = format!("l2.dram_bytes_per_cycle={path}");
+        let set = ["gpu.l2_clock_khz=700000", "l2.dirty_percent=1", &path];
+        let mut partition = Partition::new(&config(&set));
+        let packets = (0..600)
+            .map(|n| Request { sectors: 0b1111, ..request(1000, line(n), kind(n), n as u16) })
+            .collect();
+        let replies = drain(&mut partition, packets);
+        assert_eq!(replies.len(), 600);
+        let end = replies.iter().map(|reply| reply.arrival).max().expect("replies");
+        (partition.stats.dram_bytes, end - 1000)
+    };
+    let write = RequestKind::Write { words: u32::MAX };
+    let mixed = |n: u64| if n % 2 == 0 { RequestKind::Read } else { write };
+    let kinds: [&dyn Fn(u64) -> RequestKind; 3] = [&|_| RequestKind::Read, &|_| write, &mixed];
+    for kind in kinds {
+        // A store whose set has too many dirty lines leaves them to the next one while the queue to DRAM is full.
+        let ((_, free), (bytes, bound)) = (run(0, kind), run(4, kind));
+        assert!(bytes > 40_000, "{bytes}");
+        let least = bytes / 4;
+        assert!(
+            bound >= least - 2000 && bound > free,
+            "{bytes} bytes in {bound} cycles, {free} without a bound"
+        );
+        assert!(bound <= least * 11 / 10 + 1000, "{bytes} bytes in {bound} cycles");
+    }
+}
+
 /// Latency and throughput are independent: a short queue behind a long pipeline costs nothing.
 #[test]
 fn a_slice_serves_a_request_per_cycle_whatever_its_latency() {

@@ -267,7 +267,9 @@ fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, String> {
     let info = inst.info();
     let class = info.unit as usize;
     let timing = latency_name(info.latency).map(|name| &config.latency[name]);
-    let moved = timing.filter(|_| info.unit == Unit::Sfu).and_then(|timing| Unit::named(&timing.runs_on));
+    // Conversions of doubles belong to a class of other units too; they stay where they are.
+    let own = [Unit::Int, Unit::Fp32, Unit::Sfu].contains(&info.unit);
+    let moved = timing.filter(|_| own).and_then(|timing| Unit::named(&timing.runs_on));
     let unit = host(moved.unwrap_or(info.unit), config);
     let lanes = config.units[UNIT_NAMES[unit]].lanes;
     let (latency_cycles, initiation_cycles) =

@@ -145,9 +145,10 @@ impl<V: Value> Phis<V> {
         let of = |phi: usize| &readers[starts[phi]..starts[phi + 1]];
         let mut queue = Queue { order: (0..count).collect(), queued: vec![true; count] };
         let mut examined = 0;
+        let mut defined_nowhere = vec![false; count];
         loop {
             while let Some(phi) = queue.pop() {
-                if self.known[phi] == Some(self.own[phi]) {
+                if self.known[phi] == Some(self.own[phi]) || defined_nowhere[phi] {
                     continue;
                 }
                 examined += 1;
@@ -164,6 +165,8 @@ impl<V: Value> Phis<V> {
             }
             for phi in open {
                 self.known[phi] = Some(undefined);
+                // It reads only others that are defined nowhere, which may be negated: evaluated again, it might change forever.
+                defined_nowhere[phi] = true;
                 queue.push(of(phi));
             }
         }
@@ -259,7 +262,7 @@ fn remove_predicates(f: &mut Func) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lower::vir::{Def, Phi, VReg};
+    use crate::lower::vir::{Def, PPhi, Phi, VReg};
 
     /// Headers of `depth` nested loops with a phi each: of the value before the loop, and of the one at the end of it,
     /// which is that of the innermost header.
@@ -302,6 +305,19 @@ mod tests {
         let (mut f, values) = nested(1, |_, _| Val::Undef);
         remove(&mut f);
         assert_eq!(f.blocks[0].phis[0].dst, values[1]);
+    }
+
+    #[test]
+    fn predicates_that_no_path_defines_and_that_negate_each_other_come_to_an_end() {
+        let mut f = Func::default();
+        let [first, second] = [(); 2].map(|()| f.new_pred());
+        let negated = PSrc::of(second).flipped(true);
+        for (dst, args) in [(first, vec![negated, negated]), (second, vec![PSrc::of(first); 2])] {
+            let block = f.new_block(None);
+            f.block_mut(block).pphis.push(PPhi { dst, args });
+        }
+        remove(&mut f);
+        assert!([first, second].iter().all(|&pred| f.presolve(PSrc::of(pred)) == PSrc::FALSE));
     }
 
     #[test]

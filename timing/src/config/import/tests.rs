@@ -43,6 +43,7 @@ const SINCE_VOLTA: &[(&str, &str)] = &[
     ),
 ];
 const CLOCK: &str = "the clock of SM7_GV100, the board that was measured";
+const MEASURED: &str = "what a GV100 was measured with";
 const PSEUDO: &str = "the pseudo channels of HBM2";
 const QV100: &[(&str, &str)] = &[
     ("gpu.core_clock_khz", CLOCK),
@@ -62,6 +63,11 @@ const QV100: &[(&str, &str)] = &[
     ("latency.sfu.latency_cycles", "Accel-Sim's trace.config"),
     ("latency.convert.latency_cycles", "as SFU"),
     ("sm.shared_memory_per_block_bytes", "CUDA's opt-in maximum"),
+    ("dram.fixed_latency_cycles", MEASURED),
+    ("l2.latency_cycles", MEASURED),
+    ("launch.latency_cycles", MEASURED),
+    ("l2.mshr_merges", "as titanx-pascal"),
+    ("l1.mshr_merges", "Volta's L1 has no bound on misses in flight"),
 ];
 const RATE: &str = "results per cycle of NVIDIA's programming guide";
 const CODE: &str = "words that control Kepler's instructions";
@@ -89,6 +95,7 @@ const SINCE_TURING: &[(&str, &str)] = &[
     ("latency.dp_fma.latency_cycles", TURING),
     ("latency.sfu.latency_cycles", TURING),
     ("latency.convert.latency_cycles", "as SFU"),
+    ("l2.mshr_merges", "as titanx-pascal"),
 ];
 const RTX2060: &[(&str, &str)] = &[
     ("front_end.icache.size_bytes", TURING),

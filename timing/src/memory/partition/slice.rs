@@ -94,12 +94,15 @@ impl Partition {
         let slice = &mut self.slices[index];
         slice.refused = false;
         slice.woken.pop_front();
+        let mut ready = self.now;
         slice.busy_until = self.now + self.params.access;
         if let RequestKind::Atomic { collisions } = request.kind {
             slice.tags.insert(line, 0, request.sectors);
-            slice.busy_until += self.params.atomic * u64::from(collisions.saturating_sub(1));
+            ready += self.params.atomic * u64::from(collisions.saturating_sub(1));
+            // The results are put into the slice as the data of a store are.
+            slice.busy_until = ready + self.params.store_cycles(request.sectors);
         }
-        slice.replies.push_back((slice.busy_until - self.params.access, request));
+        slice.replies.push_back((ready, request));
         true
     }
 
@@ -154,6 +157,7 @@ impl Partition {
         let slice = &mut self.slices[index];
         slice.tags.write(way, request.sectors, words);
         slice.replies.push_back((self.now, *request));
+        slice.busy_until = self.now + self.params.store_cycles(request.sectors);
         self.bound_dirty_lines(index, way);
         // The line is not read from DRAM: profilers count such a write as a hit.
         self.stats.l2_hits += 1;
@@ -190,12 +194,13 @@ impl Partition {
             if let Some(collisions) = atomic {
                 slice.tags.insert(line, 0, request.sectors);
                 ready += params.atomic * u64::from(collisions.saturating_sub(1));
-                slice.busy_until = ready + params.access;
+                slice.busy_until = ready + params.store_cycles(request.sectors);
             }
             slice.replies.push_back((ready, *request));
             self.stats.l2_hits += 1;
             return true;
         }
+        let missing = if kept { params.fetched(missing) & !slice.tags.valid(line) } else { missing };
         let Ok(to_request) = slice.mshrs.check(line, missing) else { return false };
         if to_request != 0 && slice.to_dram.len() >= params.to_dram {
             return false;

@@ -56,6 +56,15 @@ impl SmCaches {
         self.l1.clear();
         self.texture.clear();
     }
+
+    /// Empties the caches of code and constants.
+    pub(crate) fn flush_code(&mut self) {
+        self.code.clear();
+        self.constants.clear();
+        if let Some(second_level) = &mut self.second_level {
+            second_level.clear();
+        }
+    }
 }
 
 /// The cache in which a load is looked up first.

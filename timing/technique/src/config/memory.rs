@@ -246,6 +246,13 @@ sections! {
         texture_only: bool;
         /// L2 cycles that each further lane on the same address of an atomic holds the slice.
         atomic_cycles: u32, Bounds::Between(0, LATENCY);
+        /// Bytes, aligned to their number, that a miss reads from DRAM at least; 32 reads the missing sectors alone.
+        fetch_bytes: u32, Bounds::PowerOfTwo(32, 128);
+        /// Bytes that stores put into a slice per L2 cycle.
+        store_bytes_per_cycle: u32, Bounds::PowerOfTwo(1, 128);
+        /// Bytes that pass between a DRAM channel and its slices per L2 cycle, in both directions together; 0 sets no bound
+        /// beside the channel's own.
+        dram_bytes_per_cycle: u32, Bounds::Between(0, 1024);
     }
 }
 

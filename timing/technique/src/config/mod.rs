@@ -282,7 +282,8 @@ sections! {
         latency_cycles: u32, Bounds::Between(1, LATENCY);
         /// Cycles before the same unit takes the next warp instruction.
         initiation_cycles: u32, Bounds::Between(1, LATENCY);
-        /// Unit class that executes those instructions of the class that `sfu` units would execute; empty for none.
+        /// Unit class that executes those instructions of the class that `int`, `fp32` or `sfu` units would execute; empty for
+        /// none.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         runs_on: String;
     }
@@ -293,6 +294,8 @@ sections! {
         latency_cycles: u64, Bounds::Between(0, LAUNCH);
         /// Whether L1 is emptied between kernels.
         flush_l1: bool;
+        /// Whether the SMs' caches of code and constants are emptied between kernels.
+        flush_code: bool;
         /// Whether L2 is emptied between kernels.
         flush_l2: bool;
         /// Whether copies and fills before a kernel leave the written data in L2.

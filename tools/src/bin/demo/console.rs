@@ -42,7 +42,7 @@ pub(crate) fn techniques_table(Results { lab, workloads, .. }: &Results) -> Tabl
     let heads = ["Speedup", "RF accesses", "RF energy"];
     let columns = heads.iter().flat_map(|head| names.iter().map(move |name| (*head, name)));
     let columns: Vec<Column> = std::iter::once(Column::text("Workload"))
-        .chain(columns.map(|(head, name)| Column::ratio(format!("{head} {name}"), 3)))
+        .chain(columns.map(|(head, name)| Column::ratio(format!("{head} {name}"), 2)))
         .collect();
     let measures: [Measure<'_>; 3] =
         [&Workload::speedup, &Workload::rf_accesses, &|workload, m| workload.rf_energy(lab, m)];

@@ -108,7 +108,7 @@ fn a_path_to_dram_bounds_reads_and_writes_together() {
         (partition.stats.dram_bytes, end - 1000)
     };
     let write = RequestKind::Write { words: u32::MAX };
-    let mixed = |n: u64| if n % 2 == 0 { RequestKind::Read } else { write };
+    let mixed = |n: u64| if n.is_multiple_of(2) { RequestKind::Read } else { write };
     let kinds: [&dyn Fn(u64) -> RequestKind; 3] = [&|_| RequestKind::Read, &|_| write, &mixed];
     for kind in kinds {
         // A store whose set has too many dirty lines leaves them to the next one while the queue to DRAM is full.

@@ -80,4 +80,7 @@ fi
 [ ! -f "$streams" ] || options+=(--instructions "$streams")
 [ ! -f "$table" ] || options+=(--before "$table")
 "$target/timing" correlate "$folder/results" tests/tables/silicon.csv "${options[@]}" "$@"
-[ ! -f "$table.new" ] || mv "$table.new" "$table"
+if [ -f "$table.new" ]; then
+    mv "$table.new" "$table"
+    rm -f "$table.new.provenance.json" # it names the folder of this computer's recordings
+fi

@@ -75,7 +75,8 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         vary,
         zip: arguments.zip,
     };
-    let base = Base { config: &replayed.config, set: &replayed.set() };
+    let set = replayed.set();
+    let base = Base { config: &replayed.config, set: &set };
     let points = space.points(base, catalogue)?;
     replayed.selection()?;
     output::check(arguments.json.as_deref())?;
@@ -85,8 +86,8 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     for (path, label) in arguments.traces.iter().zip(unique_labels(&arguments.traces)) {
         traces.extend(left_out.unless(path, output::open_trace(path))?.map(|trace| (label, trace)));
     }
-    let loaded = load(&replayed.config, &replayed.set())?;
-    let mut provenance = Provenance::new(command).on(&loaded, &replayed.set());
+    let loaded = load(&replayed.config, &set)?;
+    let mut provenance = Provenance::new(command).on(&loaded, &set);
     let mut names: Vec<String> = space.machines.iter().map(|machine| machine.name.clone()).collect();
     if names.is_empty() {
         names.push(loaded.config.name.clone());

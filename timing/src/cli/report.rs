@@ -59,9 +59,10 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     let techniques: Vec<Vec<String>> = arguments.tech.iter().map(|list| words(list)).collect();
     let named: Vec<String> =
         arguments.tech.iter().chain(&arguments.combine).flat_map(|list| words(list)).collect();
-    refuse_parameters(&replayed.set(), &named)?;
-    let mut lab = Lab::new(&replayed.config, &replayed.set(), &techniques, catalogue)?;
-    without_effect(&replayed.set(), &lab.config).iter().for_each(|why| warplab_host::say!("note: {why}"));
+    let set = replayed.set();
+    refuse_parameters(&set, &named)?;
+    let mut lab = Lab::new(&replayed.config, &set, &techniques, catalogue)?;
+    without_effect(&set, &lab.config).iter().for_each(|why| warplab_host::say!("note: {why}"));
     for list in &arguments.combine {
         lab.combine(&words(list), catalogue)?;
     }
@@ -104,7 +105,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
         }
     };
     let workloads: Vec<Workload> = workloads.into_iter().map(|(_, workload)| workload).collect();
-    let mut provenance = lab.provenance(command, &replayed.set());
+    let mut provenance = lab.provenance(command, &set);
     workloads.iter().try_for_each(|workload| provenance.add(&workload.trace))?;
     let contents = Contents {
         lab: &lab,

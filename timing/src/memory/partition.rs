@@ -122,8 +122,7 @@ impl Params {
 
     /// Core cycles for which a store holds a slice.
     fn store_cycles(&self, sectors: u8) -> u64 {
-        let cycles = sector_bytes(sectors).div_ceil(self.store_bytes);
-        if cycles <= 1 { self.access } else { self.l2_clock.to_core(u64::from(cycles)) }
+        self.l2_clock.to_core(u64::from(sector_bytes(sectors).div_ceil(self.store_bytes).max(1)))
     }
 
     /// Whether L2 keeps the sectors that a request reads or writes. L2 always keeps those of atomics.
@@ -315,9 +314,9 @@ impl Partition {
         if self.channel.wake_at() != u64::MAX {
             next = next.min(self.dram_clock.to_core(self.channel.wake_at()));
         }
-        let free_at = if self.params.path_cycles == 0 { 0 } else { self.path.free_at_core() };
+        let path_free_at = self.path.free_at_core();
         if let Some(cycle) = self.channel.done_at() {
-            next = next.min(self.dram_clock.to_core(cycle).max(free_at));
+            next = next.min(self.dram_clock.to_core(cycle).max(path_free_at));
         }
         if let Some((cycle, _)) = self.arriving.front() {
             next = next.min(*cycle);
@@ -339,7 +338,7 @@ impl Partition {
                 next = next.min((*ready).max(slice.out_port.free_at_core()));
             }
             if self.params.path_cycles > 0 && !slice.to_dram.is_empty() && self.channel.has_room() {
-                next = next.min(free_at);
+                next = next.min(path_free_at);
             }
         }
         next
@@ -381,14 +380,10 @@ impl Partition {
 
     fn collect_dram(&mut self, dram_now: u64) -> bool {
         let mut progressed = false;
-        while self.path_is_free() && !self.is_turn_of_writes() {
+        while self.path.is_free(self.now) && !self.is_turn_of_writes() {
             let Some(done) = self.channel.take_done(dram_now) else { break };
             progressed = true;
-            let mut at = self.dram_clock.to_core(done.cycle);
-            if self.params.path_cycles > 0 {
-                at = self.path.send(self.now, self.params.path_cycles);
-                self.path_has_read = true;
-            }
+            let at = self.take_path(true).unwrap_or_else(|| self.dram_clock.to_core(done.cycle));
             if done.tag != NO_FILL {
                 self.arriving.push_back((at + self.params.fixed_latency, done.tag));
             }
@@ -396,18 +391,19 @@ impl Partition {
         progressed
     }
 
-    /// Whether the path between the channel and the slices takes a burst.
-    fn path_is_free(&self) -> bool {
-        self.params.path_cycles == 0 || self.path.is_free(self.now)
+    /// Takes the path between the channel and the slices for a burst, and returns when it has passed; none if nothing
+    /// bounds the path, which then is always free.
+    fn take_path(&mut self, read: bool) -> Option<u64> {
+        (self.params.path_cycles > 0).then(|| {
+            self.path_has_read = read;
+            self.path.send(self.now, self.params.path_cycles)
+        })
     }
 
     /// Whether a write waits for the path, and the last burst on it was read.
     fn is_turn_of_writes(&self) -> bool {
         let waits = |slice: &Slice| slice.to_dram.front().is_some_and(|transfer| transfer.write);
-        self.params.path_cycles > 0
-            && self.path_has_read
-            && self.channel.has_room()
-            && self.slices.iter().any(waits)
+        self.path_has_read && self.channel.has_room() && self.slices.iter().any(waits)
     }
 
     /// Data from DRAM fill the way that the miss has reserved and wake the waiting requests.
@@ -442,12 +438,11 @@ impl Partition {
             let index = (self.next_slice + offset) % self.slices.len();
             while self.channel.has_room() {
                 let Some(transfer) = self.slices[index].to_dram.front().copied() else { break };
-                if transfer.write && self.params.path_cycles > 0 {
+                if transfer.write {
                     if !self.path.is_free(self.now) {
                         break;
                     }
-                    self.path.send(self.now, self.params.path_cycles);
-                    self.path_has_read = false;
+                    self.take_path(false);
                 }
                 self.push_atom(index, &transfer, dram_now);
                 progressed = true;

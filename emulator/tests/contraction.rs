@@ -59,6 +59,42 @@ const CASES: &[(&str, [usize; 3])] = &[
     ("mul.f32 %f5,%f1,%f2; add.ftz.f32 %f10,%f5,%f3; OUT", [0, 1, 1]),
     ("mul.f32 %f5,%f1,0f40490FDB; add.f32 %f10,%f5,0f40490FDC; OUT", [1, 0, 0]),
     ("mul.f32 %f5,%f1,%f1; add.f32 %f10,%f5,%f1; OUT", [1, 0, 0]),
+    // Constants are known before.
+    ("mul.f32 %f5,0f3F8CCCCD,0f3F99999A; add.f32 %f10,%f5,%f3; OUT", [0, 0, 1]),
+    ("mul.ftz.f32 %f5,0f3F8CCCCD,0f3F99999A; add.ftz.f32 %f10,%f5,%f3; OUT", [0, 0, 1]),
+    (
+        "mul.f64 %d5,0d3FF199999999999A,0d3FF3333333333333; add.f64 %d10,%d5,%d3; st.global.f64 [%o],%d10;",
+        [0, 0, 1],
+    ),
+    ("mul.f32 %f5,0f3F8CCCCD,0f3F99999A; mul.f32 %f6,%f1,%f2; add.f32 %f10,%f5,%f6; OUT", [1, 0, 0]),
+    ("mul.f32 %f5,0f3F8CCCCD,0f3F99999A; mul.f32 %f6,%f1,%f2; add.f32 %f10,%f6,%f5; OUT", [1, 0, 0]),
+    (
+        "mov.f32 %f8,0f3F8CCCCD; add.f32 %f8,%f8,%f8; mul.f32 %f5,%f8,0f3F99999A; add.f32 %f10,%f5,%f3; OUT",
+        [0, 0, 1],
+    ),
+    (
+        "mov.b32 %r5,0x3c113c11; mov.b32 %r6,0x3c173c19; mul.f16x2 %r7,%r5,%r6; add.f16x2 %r8,%r7,%r1; st.global.b32 [%o],%r8;",
+        [1, 0, 0],
+    ),
+    (
+        "mov.f32 %f8,0f3F8CCCCD; mov.f32 %f10,%f3; X: ld.volatile.global.u32 %r6,[%i]; mul.f32 %f5,%f8,0f3F99999A; \
+         add.f32 %f10,%f5,%f10; setp.ne.u32 %p2,%r6,0; @%p2 bra X; OUT",
+        [0, 0, 1],
+    ),
+    (
+        "mul.f32 %f5,%f1,%f2; slct.f32.f32 %f6,%f3,%f3,%f5; st.global.f32 [%o+4],%f6; add.f32 %f10,%f5,%f4; OUT",
+        [1, 0, 0],
+    ),
+    (
+        "mul.f32 %f5,%f1,%f2; mov.b32 %r5,%f5; and.b32 %r6,%r5,0; add.u32 %r6,%r6,%r1; st.global.u32 [%o+4],%r6; \
+         add.f32 %f10,%f5,%f4; OUT",
+        [1, 0, 0],
+    ),
+    (
+        "mul.f32 %f8,%f1,%f2; add.f32 %f10,%f3,%f8; setp.eq.s32 %p2,7,9; @%p2 bra X; mov.f32 %f8,%f3; X: \
+         st.global.f32 [%o+4],%f8; OUT",
+        [1, 0, 0],
+    ),
     // Instructions between product and sum.
     ("mul.f32 %f5,%f1,%f2; neg.f32 %f6,%f5; add.f32 %f10,%f6,%f3; OUT", [1, 0, 0]),
     ("mul.f32 %f5,%f1,%f2; neg.f32 %f6,%f5; neg.f32 %f7,%f6; add.f32 %f10,%f7,%f3; OUT", [1, 0, 0]),

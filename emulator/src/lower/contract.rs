@@ -10,10 +10,14 @@
 //! - Sums choose in the order of the program. Of two products the one with fewer sums is taken, else the
 //!   first. A product of several sums is not fused if one of them could use a product with fewer sums. The
 //!   other operand of a fused sum is no longer a product for other sums.
+//! - Constants are known before: a product of constants in single or double precision is a constant and no product,
+//!   and a use whose result does not depend on it is none.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::build::half_ty;
+use super::cfg;
+use super::fold::fold;
 use super::truth;
 use super::vir::{Func, Fuse, Inst, InstId, PSrc, Src, VOp, VReg, Val};
 use trace_format::isa::{Ftz, Lut, Op, Relu, Rnd, Sat};
@@ -38,7 +42,7 @@ struct Factor {
 
 /// Fuses products into sums.
 pub(super) fn run(f: &mut Func) {
-    f.resolve_all();
+    fold_constants(f);
     let sums: Vec<InstId> = f
         .order
         .iter()
@@ -62,6 +66,43 @@ pub(super) fn run(f: &mut Func) {
             product.sums.retain(|&s| s != sum);
         }
         fuse(f, sum, i, taken);
+    }
+}
+
+/// Replaces instructions whose results are known. The builder has done so where it knew the operands, which it does not
+/// in loops.
+fn fold_constants(f: &mut Func) {
+    loop {
+        f.resolve_all();
+        let mut gone = FxHashSet::default();
+        for b in f.order.clone() {
+            for id in f.block(b).insts.clone() {
+                let mut inst = f.inst(id).clone();
+                inst.map_vals(|v| f.resolve(v));
+                inst.map_psrcs(|p| f.presolve(p));
+                let wants_pred = inst.pdst[0].is_some();
+                if inst.op.is_free()
+                    && let Some(known) = fold(&mut inst, wants_pred)
+                {
+                    let (dst, pdst) = (inst.dst, inst.pdst);
+                    dst.into_iter()
+                        .zip(known.dst)
+                        .for_each(|(d, v)| d.into_iter().for_each(|d| f.replace(d, v)));
+                    pdst.into_iter()
+                        .zip(known.pdst)
+                        .for_each(|(d, p)| d.into_iter().for_each(|d| f.preplace(d, p)));
+                    gone.insert(id);
+                }
+            }
+        }
+        if gone.is_empty() {
+            return;
+        }
+        for b in f.order.clone() {
+            f.block_mut(b).insts.retain(|id| !gone.contains(id));
+        }
+        cfg::clean(f);
+        cfg::remove_dead(f);
     }
 }
 

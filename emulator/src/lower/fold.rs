@@ -6,7 +6,7 @@
 
 use super::truth;
 use super::vir::{Inst, PSrc, Src, VOp, Val};
-use trace_format::isa::{BoolOp, Extended, ICmp, Lut, Max, Op, PrmtMode, Sign, Wrap};
+use trace_format::isa::{BoolOp, Extended, ICmp, Lut, Max, Op, PrmtMode, Rnd, Sign, Wrap};
 
 /// Known results of an instruction: operands that replace its destinations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,16 +82,29 @@ pub(super) fn fold(inst: &mut Inst, wants_pred: bool) -> Option<Known> {
         }
         Op::Popc {} => Some(Known::one(Val::Imm(plain_imm(&inst.src[0])?.count_ones()))),
         Op::Brev {} => Some(Known::one(Val::Imm(plain_imm(&inst.src[0])?.reverse_bits()))),
-        // A product is left: it may still be fused with a sum (`contract`).
         Op::F2i { .. }
         | Op::I2f { .. }
         | Op::F2f { .. }
         | Op::I2i { .. }
         | Op::Fadd { .. }
+        | Op::Fmul { .. }
         | Op::Ffma { .. } => super::evaluate::words(op, inst).map(Known::two),
+        Op::Dadd { rnd: Rnd::Rn } => fold_doubles(inst, |a, b| a + b),
+        Op::Dmul { rnd: Rnd::Rn } => fold_doubles(inst, |a, b| a * b),
         Op::Iabs {} => Some(Known::one(Val::Imm((plain_imm(&inst.src[0])? as i32).unsigned_abs()))),
         _ => None,
     }
+}
+
+/// The sum or product of two numbers in double precision, rounded to nearest; NaN is left to the code.
+fn fold_doubles(inst: &Inst, of: fn(f64, f64) -> f64) -> Option<Known> {
+    let number = |s: &Src| -> Option<f64> {
+        let value = f64::from_bits(u64::from(s.v[0].imm()?) | u64::from(s.v[1].imm()?) << 32);
+        let value = if s.abs { value.abs() } else { value };
+        Some(if s.neg { -value } else { value })
+    };
+    let result = of(number(&inst.src[0])?, number(&inst.src[1])?);
+    (!result.is_nan()).then(|| Known::word64(result.to_bits()))
 }
 
 fn plain_imm(s: &Src) -> Option<u32> {

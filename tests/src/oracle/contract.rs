@@ -8,9 +8,13 @@
 //! two products they take the one with fewer sums, else the first. A product with several sums is left where one of them
 //! could take a product with fewer, and a product that is added to a fused one is no product to later sums.
 //!
+//! Constants, copies and statements that never execute are known before ([`super::known`]): a product of constants in single
+//! or double precision is a constant, and what such an instruction would read is no use.
+//!
 //! A run ends at a label that is jumped to, a branch or call, a guarded instruction that does more than compute, and
 //! an IEEE division or root or a 64-bit integer division.
 
+use super::known::{Fact, Known};
 use emulator::ptx::{
     Accuracy, AddOp, Body, FmaOp, Formal, Function, Inst, MovShape, MulOp, Op, Operand, RegId, Rounding,
     ScalarType, Statement,
@@ -62,7 +66,8 @@ struct Walk {
 impl Contraction {
     /// Of a function's code, when its caller wants some of its results.
     pub(super) fn of(function: &Function, body: &Body, wanted: &[bool]) -> Self {
-        let live = Liveness::of(function, body, wanted);
+        let known = Known::of(function, body);
+        let live = Liveness::of(function, body, wanted, &known);
         let jumped_to = jumped_to(body);
         let mut walk = Walk::default();
         for (at, statement) in body.statements.iter().enumerate() {
@@ -72,7 +77,7 @@ impl Contraction {
                 }
                 Statement::Inst(inst) => {
                     if live.needed[at] {
-                        walk.visit(at, inst, &live.after[at]);
+                        walk.visit(at, inst, &known, &live.after[at]);
                     }
                     if ends_run(inst) {
                         walk.end_run(&live.after[at]);
@@ -122,7 +127,8 @@ impl Walk {
     }
 
     /// One instruction: which products it uses, and what its registers hold afterwards.
-    fn visit(&mut self, at: usize, inst: &Inst, live_after: &BTreeSet<RegId>) {
+    fn visit(&mut self, at: usize, inst: &Inst, known: &Known, live_after: &BTreeSet<RegId>) {
+        let guarded = known.guarded(at);
         // A register that is given what it holds stays as it is, whatever the guard.
         if let (Op::Mov { shape: MovShape::Scalar, .. }, [dst]) = (inst.op, inst.dsts())
             && self.tag(dst).is_some()
@@ -132,16 +138,15 @@ impl Walk {
         }
         let mut result = None;
         match inst.op {
-            Op::Mul(op) if is_product(&op) && inst.guard.is_none() => {
+            _ if known.fact(at) == Fact::Constant => {}
+            _ if let Fact::Copy(source) = known.fact(at) => result = self.tag(&inst.srcs()[source]),
+            Op::Mul(op) if is_product(&op) && !guarded => {
                 self.keep_sources(inst);
                 self.products.insert(at, Product { op, sums: Vec::new(), count: 0, kept: false });
                 result = Some((at, false));
             }
             Op::Add(op) | Op::Sub(op) if is_sum(&op) => self.sum(at, inst, &op),
-            Op::Mov { shape: MovShape::Scalar, .. } if inst.guard.is_none() => {
-                result = self.tag(&inst.srcs()[0]);
-            }
-            Op::Neg { ty, ftz } if inst.guard.is_none() => {
+            Op::Neg { ty, ftz } if !guarded => {
                 let tag = self.tag(&inst.srcs()[0]);
                 let through = tag.filter(|(p, _)| self.fits(*p, ty, ftz) || self.fits(*p, ty, true));
                 match through {
@@ -150,7 +155,7 @@ impl Walk {
                 }
             }
             // The sign bit flipped as a word.
-            Op::Xor(bits) if inst.guard.is_none() => {
+            Op::Xor(bits) if !guarded => {
                 let sign = Operand::Imm(1 << (bits.bits() - 1));
                 let [a, b] = [&inst.srcs()[0], &inst.srcs()[1]];
                 let flipped = if *b == sign { self.tag(a) } else { self.tag(b).filter(|_| *a == sign) };
@@ -166,7 +171,7 @@ impl Walk {
             let Some(reg) = dst.reg() else { continue };
             // Where the guard is false the register goes on holding the product.
             if let Some((product, _)) = self.tags.remove(&reg)
-                && inst.guard.is_some()
+                && guarded
                 && live_after.contains(&reg)
             {
                 self.keep(product);
@@ -333,7 +338,7 @@ struct Liveness {
 }
 
 impl Liveness {
-    fn of(function: &Function, body: &Body, wanted: &[bool]) -> Self {
+    fn of(function: &Function, body: &Body, wanted: &[bool], known: &Known) -> Self {
         let count = body.statements.len();
         let returned: BTreeSet<RegId> = function
             .returns
@@ -350,7 +355,7 @@ impl Liveness {
             let mut changed = false;
             for at in (0..count).rev() {
                 let mut after = BTreeSet::new();
-                let (next, ends) = successors(body, at);
+                let (next, ends) = known.successors(body, at);
                 for next in next {
                     match live.before.get(next) {
                         Some(before) => after.extend(before.iter().copied()),
@@ -360,7 +365,7 @@ impl Liveness {
                 if ends {
                     after.extend(returned.iter().copied());
                 }
-                changed |= live.step(body, at, after);
+                changed |= live.step(body, at, known, after);
             }
             if !changed {
                 return live;
@@ -384,16 +389,18 @@ impl Liveness {
     }
 
     /// One statement backwards; whether anything is new.
-    fn step(&mut self, body: &Body, at: usize, after: BTreeSet<RegId>) -> bool {
+    fn step(&mut self, body: &Body, at: usize, known: &Known, after: BTreeSet<RegId>) -> bool {
         let mut before = after.clone();
-        if let Statement::Inst(inst) = &body.statements[at] {
+        if let Statement::Inst(inst) = &body.statements[at]
+            && known.fact(at) != Fact::Skipped
+        {
             let written: Vec<RegId> =
                 inst.dsts().iter().flat_map(Operand::elements).filter_map(Operand::reg).collect();
             let stays = reaches_out(&inst.op) || ends_control(&inst.op) || has_slow_path(&inst.op);
             let pure = !stays || matches!(inst.op, Op::Ld(_));
             self.needed[at] = !pure || written.iter().any(|reg| after.contains(reg));
             if self.needed[at] {
-                match inst.guard {
+                match inst.guard.filter(|_| known.guarded(at)) {
                     None => written.iter().for_each(|reg| {
                         before.remove(reg);
                     }),
@@ -401,7 +408,12 @@ impl Liveness {
                         before.insert(guard.reg);
                     }
                 }
-                for source in inst.srcs() {
+                let read = match known.fact(at) {
+                    Fact::Constant | Fact::Skipped => &[],
+                    Fact::Copy(source) => &inst.srcs()[source..=source],
+                    Fact::Computes => inst.srcs(),
+                };
+                for source in read {
                     source.for_each_reg(|reg| {
                         before.insert(reg);
                     });
@@ -419,23 +431,4 @@ impl Liveness {
 
 fn ends_control(op: &Op) -> bool {
     matches!(op, Op::Bra { .. } | Op::BrxIdx { .. } | Op::Call { .. } | Op::Ret { .. } | Op::Exit | Op::Trap)
-}
-
-/// Statements that may come next, and whether the function may end here.
-fn successors(body: &Body, at: usize) -> (Vec<usize>, bool) {
-    let Statement::Inst(inst) = &body.statements[at] else { return (vec![at + 1], false) };
-    let (mut next, ends, falls) = match inst.op {
-        Op::Bra { target, .. } => (vec![body.label(target).statement], false, inst.guard.is_some()),
-        Op::BrxIdx { table, .. } => {
-            let targets = body.branch_table(table).iter().map(|label| body.label(*label).statement);
-            (targets.collect(), false, inst.guard.is_some())
-        }
-        Op::Ret { .. } => (Vec::new(), true, inst.guard.is_some()),
-        Op::Exit | Op::Trap => (Vec::new(), false, inst.guard.is_some()),
-        _ => (Vec::new(), false, true),
-    };
-    if falls {
-        next.push(at + 1);
-    }
-    (next, ends)
 }

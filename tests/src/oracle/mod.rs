@@ -19,6 +19,7 @@ pub mod generate;
 mod half;
 mod inlined;
 mod integer;
+mod known;
 pub mod launch;
 mod layout;
 mod matrix;

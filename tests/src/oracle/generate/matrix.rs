@@ -16,6 +16,13 @@ pub(super) fn line(w: &mut Writer<'_>) -> String {
         4 if w.uses_shared => load(w),
         5 => {
             let (d, a) = (w.r(), w.r());
+            if w.strict() {
+                // ptxas takes the result for the same in all lanes where the source is, although every other row differs.
+                return format!(
+                    "{{\n.reg .b32 %row;\nxor.b32 %row, {a}, %tid_linear;\n\
+                     movmatrix.sync.aligned.m8n8.trans.b16 {d}, %row;\n}}"
+                );
+            }
             format!("movmatrix.sync.aligned.m8n8.trans.b16 {d}, {a};")
         }
         6 if w.has(80) => {

@@ -8,6 +8,8 @@ fn lanes(ty: ScalarType) -> Option<(u32, ScalarType)> {
     Some(match ty {
         ScalarType::U16x2 => (2, ScalarType::U16),
         ScalarType::S16x2 => (2, ScalarType::S16),
+        ScalarType::U8x4 => (4, ScalarType::U8),
+        ScalarType::S8x4 => (4, ScalarType::S8),
         _ => return None,
     })
 }
@@ -15,13 +17,21 @@ fn lanes(ty: ScalarType) -> Option<(u32, ScalarType)> {
 /// The result of a packed instruction; `None` for all others.
 pub(super) fn evaluate(op: &Op, s: &[u64]) -> Option<u64> {
     match op {
-        Op::Add(AddOp { ty, sat: false, .. }) => pairwise(*ty, s, |_, a, b| a + b),
-        Op::Sub(AddOp { ty, sat: false, .. }) => pairwise(*ty, s, |_, a, b| a - b),
+        Op::Add(AddOp { ty, sat, .. }) => pairwise(*ty, s, |_, a, b| clamped(*ty, *sat, a + b)),
+        Op::Sub(AddOp { ty, sat, .. }) => pairwise(*ty, s, |_, a, b| clamped(*ty, *sat, a - b)),
         Op::Min(op) if !op.three => pairwise(op.ty, s, |_, a, b| relu(op, a.min(b))),
         Op::Max(op) if !op.three => pairwise(op.ty, s, |_, a, b| relu(op, a.max(b))),
         Op::Neg { ty, .. } => pairwise(*ty, &[s[0], 0], |_, a, _| -a),
         Op::Video(op) => video(op, s),
         _ => None,
+    }
+}
+
+/// A number within the range of a part, if it saturates.
+fn clamped(ty: ScalarType, sat: bool, value: i128) -> i128 {
+    match lanes(ty).filter(|_| sat) {
+        Some((_, part)) => value.clamp(range(part).0, range(part).1),
+        None => value,
     }
 }
 

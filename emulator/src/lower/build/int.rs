@@ -17,6 +17,17 @@ pub(super) const fn sign_of(ty: ScalarType) -> Sign {
 /// 64 zero bits.
 pub(super) const ZERO64: [Val; 2] = [Val::ZERO, Val::ZERO];
 
+/// The type of a part of a word that holds halves or bytes.
+const fn part_of(ty: ScalarType) -> Option<ScalarType> {
+    match ty {
+        ScalarType::U16x2 => Some(ScalarType::U16),
+        ScalarType::S16x2 => Some(ScalarType::S16),
+        ScalarType::U8x4 => Some(ScalarType::U8),
+        ScalarType::S8x4 => Some(ScalarType::S8),
+        _ => None,
+    }
+}
+
 impl Builder<'_> {
     /// `add`, `addc`, `sub`, `subc`.
     pub(crate) fn add(&mut self, inst: &Inst, op: AddOp, sub: bool) -> Lowered {
@@ -35,9 +46,12 @@ impl Builder<'_> {
                 };
                 self.set_pair(&inst.dsts()[0], r);
             }
-            16 | 32 if !matches!(op.ty, ScalarType::U16x2 | ScalarType::S16x2) => {
+            16 | 32 if part_of(op.ty).is_none() => {
                 let (a, b) = (self.word(inst, x)?, self.word(inst, y)?);
-                let r = if op.sat {
+                let r = if op.sat && !op.ty.is_signed() {
+                    let (sum, carry) = self.asm.iadd_cc(a, b);
+                    self.asm.sel(carry, Val::Imm(u32::MAX), sum)
+                } else if op.sat {
                     self.saturating_add(a, b, sub)
                 } else if op.carry_in || op.carry_out {
                     self.carry_words(sub, [a], [b], op.carry_in, op.carry_out)[0]
@@ -49,45 +63,57 @@ impl Builder<'_> {
             }
             _ => {
                 let (a, b) = (self.word(inst, x)?, self.word(inst, y)?);
-                let r = self.add_halves(op, sub, a, b);
+                let r = self.add_parts(op, sub, a, b);
                 self.set_word(&inst.dsts()[0], r);
             }
         }
         Ok(())
     }
 
-    /// Sum or difference of both halves of a word, clamped to their type where it saturates.
-    fn add_halves(&mut self, op: AddOp, sub: bool, a: Val, b: Val) -> Val {
+    /// Sum or difference of the parts of a word, clamped to their type where it saturates.
+    fn add_parts(&mut self, op: AddOp, sub: bool, a: Val, b: Val) -> Val {
+        let part = part_of(op.ty).unwrap_or(op.ty);
         if op.sat {
-            let ty = if op.ty.is_signed() { ScalarType::S16 } else { ScalarType::U16 };
-            return self.by_halves(ty, [a, b], |s, [x, y]| {
+            let dst = match part {
+                ScalarType::U8 => IntTy::U8,
+                ScalarType::S8 => IntTy::S8,
+                ScalarType::S16 => IntTy::S16,
+                _ => IntTy::U16,
+            };
+            return self.by_parts(part, [a, b], |s, [x, y]| {
                 let y = if sub { Src::one(y).negated() } else { Src::one(y) };
                 let sum = s.asm.iadd(x, y);
-                let dst = if ty.is_signed() { IntTy::S16 } else { IntTy::U16 };
                 s.asm.r1(Op::I2i { dst, src: Sign::S32 }, &[sum.into()])
             });
         }
-        // The top bits stay out of the word-wide addition, so that the low half's carry (or borrow) ends there.
+        // The top bits stay out of the word-wide addition, so that a part's carry (or borrow) ends there.
         let table = |f: fn(u8, u8, u8) -> u8| f(Lut::A, Lut::B, Lut::C);
-        let top = Val::Imm(0x8000_8000);
-        let y = self.asm.and(b, Val::Imm(0x7FFF_7FFF));
+        let tops = if part.bits() == 8 { 0x8080_8080 } else { 0x8000_8000 };
+        let top = Val::Imm(tops);
+        let y = self.asm.and(b, Val::Imm(!tops));
         let (sum, fix) = if sub {
             let x = self.asm.or(a, top);
             (self.asm.isub(x, y), self.asm.lop3(table(|a, b, t| (a ^ !b) & t), a, b, top))
         } else {
-            let x = self.asm.and(a, Val::Imm(0x7FFF_7FFF));
+            let x = self.asm.and(a, Val::Imm(!tops));
             (self.asm.iadd(x, y), self.asm.lop3(table(|a, b, t| (a ^ b) & t), a, b, top))
         };
         self.asm.xor(sum, fix)
     }
 
-    /// A function of the halves of two words, each extended from its type.
-    fn by_halves(&mut self, ty: ScalarType, words: [Val; 2], f: impl Fn(&mut Self, [Val; 2]) -> Val) -> Val {
-        let low = words.map(|w| self.half_of(w, 0, ty.is_signed()));
-        let low = f(self, low);
-        let high = words.map(|w| self.half_of(w, 1, ty.is_signed()));
-        let high = f(self, high);
-        self.pack_word(&[low, high], 16)
+    /// A function of the halves or bytes of two words, each extended from its type.
+    fn by_parts(&mut self, ty: ScalarType, words: [Val; 2], f: impl Fn(&mut Self, [Val; 2]) -> Val) -> Val {
+        let count = 32 / ty.bits();
+        let parts: Vec<Val> = (0..count)
+            .map(|number| {
+                let part = words.map(|word| match ty.bits() {
+                    16 => self.half_of(word, number, ty.is_signed()),
+                    _ => self.byte_of(word, number, ty.is_signed()),
+                });
+                f(self, part)
+            })
+            .collect();
+        self.pack_word(&parts, ty.bits())
     }
 
     /// A half of a word, extended.
@@ -342,6 +368,19 @@ impl Builder<'_> {
             let a = self.pair(inst, &inst.srcs()[0])?;
             let r = self.asm.add64(ZERO64, Src::two(a).negated());
             self.set_pair(&inst.dsts()[0], r);
+        } else if part_of(ty).is_some() {
+            let a = self.word(inst, &inst.srcs()[0])?;
+            let op = AddOp {
+                ty,
+                narrow: None,
+                rounding: None,
+                ftz: false,
+                sat: false,
+                carry_in: false,
+                carry_out: false,
+            };
+            let r = self.add_parts(op, true, Val::ZERO, a);
+            self.set_word(&inst.dsts()[0], r);
         } else {
             let a = self.word(inst, &inst.srcs()[0])?;
             let r = self.asm.ineg(a);
@@ -353,11 +392,10 @@ impl Builder<'_> {
     /// Integer `min` and `max`.
     pub(crate) fn int_min_max(&mut self, inst: &Inst, op: MinMaxOp, max: bool) -> Lowered {
         let sign = sign_of(op.ty);
-        if matches!(op.ty, ScalarType::U16x2 | ScalarType::S16x2) {
+        if let Some(ty) = part_of(op.ty) {
             let a = self.word(inst, &inst.srcs()[0])?;
             let b = self.word(inst, &inst.srcs()[1])?;
-            let ty = if op.ty.is_signed() { ScalarType::S16 } else { ScalarType::U16 };
-            let r = self.by_halves(ty, [a, b], |s, [x, y]| {
+            let r = self.by_parts(ty, [a, b], |s, [x, y]| {
                 let r = s.asm.imnmx(sign, max, x, y);
                 if op.relu { s.asm.imnmx(Sign::S32, true, r, Val::ZERO) } else { r }
             });

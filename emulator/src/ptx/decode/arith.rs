@@ -18,6 +18,8 @@ const ADD: &[T] = &[
     T::S64,
     T::U16x2,
     T::S16x2,
+    T::U8x4,
+    T::S8x4,
     T::F16,
     T::F16x2,
     T::Bf16,
@@ -53,6 +55,8 @@ const MIN_MAX: &[T] = &[
     T::S64,
     T::U16x2,
     T::S16x2,
+    T::U8x4,
+    T::S8x4,
     T::F16,
     T::F16x2,
     T::Bf16,
@@ -61,7 +65,7 @@ const MIN_MAX: &[T] = &[
     T::F64,
 ];
 const SIGNED_OR_FLOAT: &[T] =
-    &[T::S16, T::S32, T::S64, T::F16, T::F16x2, T::Bf16, T::Bf16x2, T::F32, T::F32x2, T::F64];
+    &[T::S16, T::S32, T::S64, T::S8x4, T::F16, T::F16x2, T::Bf16, T::Bf16x2, T::F32, T::F32x2, T::F64];
 
 /// One of the four IEEE rounding modes.
 fn ieee(word: &str) -> Option<Rounding> {
@@ -102,7 +106,8 @@ pub(super) fn add(d: &mut Decoder<'_, '_>) -> Decode<AddOp> {
     let narrow = narrow_type(d, ty)?;
     let rounding = if ty.is_float() { rounding(d, ty) } else { None };
     let ftz = has_ftz(ty) && d.flag("ftz");
-    let sat = (has_sat(ty) || matches!(ty, T::S32 | T::S16x2 | T::U16x2)) && !carries && d.flag("sat");
+    let clamps = matches!(ty, T::U32 | T::S32 | T::S16x2 | T::U16x2 | T::U8x4 | T::S8x4);
+    let sat = (has_sat(ty) || clamps) && !carries && d.flag("sat");
     d.dst(ty)?;
     d.src(narrow.unwrap_or(ty))?;
     d.src(ty)?;
@@ -258,7 +263,7 @@ pub(super) fn min_max(d: &mut Decoder<'_, '_>) -> Decode<MinMaxOp> {
     if xorsign_abs {
         d.need_flag("abs")?;
     }
-    let relu = matches!(ty, T::S32 | T::S16x2) && d.flag("relu");
+    let relu = matches!(ty, T::S32 | T::S16x2 | T::S8x4) && d.flag("relu");
     d.dst(ty)?;
     d.src(ty)?;
     d.src(ty)?;

@@ -302,7 +302,7 @@ fn goes_with(declared: T, ty: T, wider: bool) -> bool {
 /// Whether a literal can stand for a value of a type.
 fn literal(value: Const, ty: T) -> bool {
     match (value, ty) {
-        (Const::Int { .. }, ty) => !ty.is_float() && !matches!(ty, T::U16x2 | T::S16x2),
+        (Const::Int { .. }, ty) => !ty.is_float() && !matches!(ty, T::U16x2 | T::S16x2 | T::U8x4 | T::S8x4),
         (_, T::F32 | T::F64) | (Const::Single(_), T::B32) | (Const::Double(_), T::B64) => true,
         _ => false,
     }

@@ -6,8 +6,8 @@ use super::super::code::{Aside, Code, Place, Refusal, moved};
 use super::parts::{and, answers_second, compared, lop3, permuted, push_by_lanes, read_uniform, shifted};
 use sass::{Instruction, Operand as Theirs, PT, Value};
 use trace_format::isa::{
-    BoolOp, Extended, ICmp, Inst, Lut, Max, Op, Operand, Pred, PredSrc, PrmtMode, Reg, Sign, SpecialReg, Src,
-    UniformReg,
+    BoolOp, Extended, ICmp, Inst, IntTy, Lut, Max, Op, Operand, Pred, PredSrc, PrmtMode, Reg, Sign,
+    SpecialReg, Src, UniformReg,
 };
 
 /// A shifted sum with a carry into its lower word.
@@ -226,6 +226,18 @@ fn in_register(source: Src, to: Reg, insts: &mut Vec<Inst>) -> Src {
 /// A sum that ends at the smallest and the largest number.
 pub(super) fn saturated_sum(args: &mut Args<'_>) -> Result<Place, Refusal> {
     args.has("ISAT");
+    let parts: [(&str, (IntTy, &[u32])); 4] = [
+        ("S16x2", (IntTy::S16, PARTS[0].2)),
+        ("16x2", (IntTy::U16, PARTS[1].2)),
+        ("S8x4", (IntTy::S8, PARTS[2].2)),
+        ("U8x4", (IntTy::U8, PARTS[3].2)),
+    ];
+    if let Some(parts) = args.pick(&parts) {
+        return saturated_parts(parts, args);
+    }
+    if args.has("32") {
+        return saturated_unsigned_sum(args);
+    }
     args.has("S32");
     let borrowed = args.borrow(0);
     let [whole, overflow, bound] = [1, 2, 3].map(|number| args.temporary(number));
@@ -253,10 +265,57 @@ pub(super) fn saturated_sum(args: &mut Args<'_>) -> Result<Place, Refusal> {
     Ok(Aside::of(insts))
 }
 
+/// The sum of two terms without a sign, at most the largest number.
+fn saturated_unsigned_sum(args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let borrowed = args.borrow(0);
+    let whole = args.temporary(1);
+    let mut chosen = Inst::new(Op::Sel {});
+    args.dst(&mut chosen)?;
+    let terms = [args.src()?, args.src()?];
+    if terms.iter().any(|term| term.neg) {
+        return Err("a saturated difference without a sign is not known of it".into());
+    }
+    let mut insts = vec![borrowed.keep()];
+    let [a, b] =
+        [(terms[0], 4), (terms[1], 5)].map(|(term, at)| in_register(term, args.temporary(at), &mut insts));
+    insts.push(Inst::new(Op::Iadd3 { x: Extended(false) }).srcs([a, b, Src::RZ]).dst(whole));
+    // A sum that is less than a term has lost its carry.
+    insts.push(compared(borrowed.pred, ICmp::Lt, Sign::U32, Src::reg(whole), a));
+    chosen.psrc[0] = borrowed.holds();
+    push_by_lanes(chosen.srcs([Src::imm(u32::MAX), Src::reg(whole)]), whole, &mut insts);
+    insts.push(borrowed.put_back());
+    Ok(Aside::of(insts))
+}
+
+/// The sums or the differences of the parts of two words, each within the range of its type.
+fn saturated_parts((ty, selectors): (IntTy, &[u32]), args: &mut Args<'_>) -> Result<Place, Refusal> {
+    let mut all = Inst::new(Op::Prmt { mode: PrmtMode::Index });
+    args.dst(&mut all)?;
+    let terms = [args.src()?, args.src()?];
+    let mut insts = Vec::new();
+    let other = args.temporary(4);
+    let sources = [(terms[0], 5), (terms[1], 6)]
+        .map(|(term, at)| in_register(Src { neg: false, ..term }, args.temporary(at), &mut insts));
+    let mut parts = Vec::new();
+    for (number, selector) in (0..).zip(selectors) {
+        let part = args.temporary(number);
+        insts.push(permuted(sources[0], *selector, part));
+        insts.push(permuted(sources[1], *selector, other));
+        let of = |reg: Reg, term: Src| Src { neg: term.neg, ..Src::reg(reg) };
+        let sum = [of(part, terms[0]), of(other, terms[1]), Src::RZ];
+        insts.push(Inst::new(Op::Iadd3 { x: Extended(false) }).srcs(sum).dst(part));
+        insts.push(Inst::new(Op::I2i { dst: ty, src: Sign::S32 }).srcs([Src::reg(part)]).dst(part));
+        parts.push(part);
+    }
+    join(parts, all, &mut insts);
+    Ok(Aside::of(insts))
+}
+
 /// The sums or the differences of the parts of two words, whose highest bits are given.
 pub(super) fn sum_of_parts(highest: u32, args: &mut Args<'_>) -> Result<Place, Refusal> {
-    args.has("16x2");
-    args.has("U8x4");
+    for parts in ["16x2", "S16x2", "U8x4", "S8x4"] {
+        args.has(parts);
+    }
     let [low, upper] = [0, 1].map(|number| args.temporary(number));
     let mut joined = Inst::new(Op::Lop3 { lut: Lut(0x3C) });
     args.dst(&mut joined)?;
@@ -319,6 +378,7 @@ pub(super) fn minimum_of_parts(word: &Instruction, args: &mut Args<'_>) -> Resul
         return Err("a negated part is not known of it".into());
     }
     let max = Max(arithmetic::is_max(args)?);
+    let positive = args.has("RELU");
     let other = args.temporary(4);
     let mut insts = Vec::new();
     let negated: Vec<bool> = sources.iter().map(|source| source.neg).collect();
@@ -344,8 +404,18 @@ pub(super) fn minimum_of_parts(word: &Instruction, args: &mut Args<'_>) -> Resul
             insts.push(permuted(*source, *selector, other));
             insts.push(Inst::new(Op::Imnmx { sign, max }).srcs([Src::reg(part), Src::reg(other)]).dst(part));
         }
+        if positive {
+            let op = Op::Imnmx { sign: Sign::S32, max: Max(true) };
+            insts.push(Inst::new(op).srcs([Src::reg(part), Src::RZ]).dst(part));
+        }
         parts.push(part);
     }
+    join(parts, all, &mut insts);
+    Ok(Aside::of(insts))
+}
+
+/// Puts two halves or four bytes, each in a register, together.
+fn join(mut parts: Vec<Reg>, all: Inst, insts: &mut Vec<Inst>) {
     let joined = |low: Reg, selector: u32, high: Reg| [Src::reg(low), Src::imm(selector), Src::reg(high)];
     if let &[a, b, c, d] = &parts[..] {
         let pair = Inst::new(Op::Prmt { mode: PrmtMode::Index });
@@ -353,7 +423,6 @@ pub(super) fn minimum_of_parts(word: &Instruction, args: &mut Args<'_>) -> Resul
         parts = vec![a, c];
     }
     insts.push(all.srcs(joined(parts[0], 0x5410, parts[1])));
-    Ok(Aside::of(insts))
 }
 
 /// Whether a shifted term or the other one is subtracted, and the carry of that is wanted.

@@ -13,7 +13,7 @@ use trace_format::container::Contents;
 use trace_format::reader::Trace;
 use trace_format::validate::{Progress, validate};
 
-const TARGETS: [&str; 5] = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_120"];
+const TARGETS: [&str; 6] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120"];
 /// Blocks of a launch, and launches of a program, whose steps are compared one by one.
 const COMPARED: (u64, u32) = (4, 8);
 /// Warp instructions up to which a program is replayed.

@@ -25,7 +25,7 @@ fn words(target: Target) -> Vec<u128> {
     words.iter().copied().cycle().take(INSTRUCTIONS).collect()
 }
 
-#[divan::bench(args = [75, 80, 86, 90, 120])]
+#[divan::bench(args = [75, 80, 86, 89, 90, 120])]
 fn decoding(bencher: Bencher<'_, '_>, target: u32) {
     let target = Target::from_number(target).expect("a known target");
     let words = words(target);

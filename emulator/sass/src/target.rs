@@ -11,6 +11,8 @@ pub enum Target {
     Sm80,
     /// Ampere, other GPUs.
     Sm86,
+    /// Ada Lovelace.
+    Sm89,
     /// Hopper.
     Sm90,
     /// Blackwell, consumer GPUs.
@@ -19,7 +21,8 @@ pub enum Target {
 
 impl Target {
     /// Every target, oldest first.
-    pub const ALL: [Target; 5] = [Target::Sm75, Target::Sm80, Target::Sm86, Target::Sm90, Target::Sm120];
+    pub const ALL: [Target; 6] =
+        [Target::Sm75, Target::Sm80, Target::Sm86, Target::Sm89, Target::Sm90, Target::Sm120];
 
     /// The target of a compute capability such as 75; none if its instructions are not known.
     #[must_use]
@@ -34,6 +37,7 @@ impl Target {
             Target::Sm75 => 75,
             Target::Sm80 => 80,
             Target::Sm86 => 86,
+            Target::Sm89 => 89,
             Target::Sm90 => 90,
             Target::Sm120 => 120,
         }

@@ -3,7 +3,7 @@
 
 use regressions::{Code, compile, fails, passes, program, records, run, text};
 
-const TARGETS: [&str; 5] = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_120"];
+const TARGETS: [&str; 6] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120"];
 
 fn passes_everywhere(name: &str) {
     for target in TARGETS {

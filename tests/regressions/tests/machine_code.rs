@@ -3,9 +3,9 @@
 use regressions::{Code, compile, passes, passes_with, program, succeeds};
 
 /// Targets whose machine code runs.
-const TARGETS: [&str; 5] = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_120"];
+const TARGETS: [&str; 6] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120"];
 /// Those with copies from global to shared memory and barrier objects.
-const WITH_COPIES: [&str; 4] = ["sm_80", "sm_86", "sm_90", "sm_120"];
+const WITH_COPIES: [&str; 5] = ["sm_80", "sm_86", "sm_89", "sm_90", "sm_120"];
 
 /// Runs a program on both paths for each target, and records its machine code: every value of the recording regenerates.
 fn runs(name: &str, targets: &[&str]) {

@@ -28,7 +28,7 @@ fn record(name: &str, folder: &Path) -> std::path::PathBuf {
 #[test]
 fn loads_into_uniform_registers_are_recorded() {
     let folder = tempfile::tempdir().expect("a folder");
-    for target in ["sm_75", "sm_80", "sm_86", "sm_90", "sm_120"] {
+    for target in ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120"] {
         for flags in [&[][..], &["--addresses-only"]] {
             records("uniform_load", target, Code::Sass, flags, folder.path());
         }

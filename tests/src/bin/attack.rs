@@ -34,7 +34,7 @@ struct Options {
     traces: Option<PathBuf>,
     /// Compares the machine code that ptxas makes for this target as well, and says which kernels ptxas refuses; kernels then
     /// hold only instructions that the target has
-    #[arg(long, value_name = "TARGET", value_parser = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_120"])]
+    #[arg(long, value_name = "TARGET", value_parser = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120"])]
     machine_code: Option<String>,
     /// Writes failing kernels into this folder instead of printing them, and those that ptxas refuses
     #[arg(long, value_name = "FOLDER")]

@@ -3,7 +3,7 @@
 use super::float::{Ieee, Mode, ieee};
 use super::half;
 use super::integer::{low, number};
-use emulator::ptx::{AtomOp, Rounding, ScalarType};
+use emulator::ptx::{AtomOp, MinMaxOp, Op, Rounding, ScalarType};
 
 /// The new value of a location of a type. `flush_f32`: single-precision addition flushes subnormals, as it
 /// does in global memory. `None` for types that the oracle does not know.
@@ -12,6 +12,11 @@ pub(super) fn apply(op: AtomOp, ty: ScalarType, flush_f32: bool, old: u64, b: u6
     // An addition of halves is that of the instruction that adds them.
     if let (AtomOp::Add, T::F16 | T::F16x2 | T::Bf16 | T::Bf16x2) = (op, ty) {
         return half::sum(ty, old, b);
+    }
+    if let (AtomOp::Min | AtomOp::Max, T::F16 | T::F16x2 | T::Bf16 | T::Bf16x2) = (op, ty) {
+        let plain = MinMaxOp { ty, ftz: false, nan: false, xorsign_abs: false, relu: false, three: false };
+        let op = if op == AtomOp::Min { Op::Min(plain) } else { Op::Max(plain) };
+        return half::evaluate(&op, &[old, b]).map(|results| results[0]);
     }
     let known = matches!(ty, T::B16 | T::B32 | T::B64 | T::U32 | T::U64 | T::S32 | T::S64 | T::F32 | T::F64);
     if !known {

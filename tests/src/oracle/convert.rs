@@ -13,6 +13,10 @@ use rustc_apfloat::{Float, FloatConvert, Round};
 /// The converted bits, extended to 64 bits by the sign of the result type.
 pub(super) fn cvt(op: &CvtOp, s: &[u64]) -> Option<u64> {
     use ScalarType as T;
+    if let (T::F16x2, T::E4m3x2 | T::E5m2x2) = (op.dst_ty, op.src_ty) {
+        let [low, high] = [s[0] & 0xFF, s[0] >> 8 & 0xFF].map(|byte| unpacked(op, byte));
+        return Some(high << 16 | low);
+    }
     if let T::F16x2 | T::Bf16x2 = op.dst_ty {
         let element = CvtOp { dst_ty: if op.dst_ty == T::F16x2 { T::F16 } else { T::Bf16 }, ..*op };
         // The first source is the upper half.
@@ -32,6 +36,27 @@ pub(super) fn cvt(op: &CvtOp, s: &[u64]) -> Option<u64> {
         return Some(if value.is_nan() { NAN_F32 } else { u64::from((value as f32).to_bits()) });
     }
     plain(op, s[0])
+}
+
+/// A float of 8 bits as a half, which holds it exactly.
+fn unpacked(op: &CvtOp, byte: u64) -> u64 {
+    let sign = (byte & 0x80) << 8;
+    if op.src_ty == ScalarType::E5m2 || op.src_ty == ScalarType::E5m2x2 {
+        let is_nan = byte & 0x7F > 0x7C;
+        return match (is_nan, op.relu && sign != 0) {
+            (true, _) => 0x7FFF,
+            (false, true) => 0,
+            _ => byte << 8,
+        };
+    }
+    let magnitude = byte & 0x7F;
+    match magnitude {
+        0x7F => 0x7FFF,
+        _ if op.relu && sign != 0 => 0,
+        // Subnormal numbers are eighths of the least exponent's.
+        0..=7 => sign | half::rounded(false, magnitude as f64 / 512.0, Rounding::Rn),
+        _ => sign | ((magnitude << 7) + (8 << 10)),
+    }
 }
 
 /// Single precision to half.

@@ -490,16 +490,27 @@ impl<'m> Thread<'m> {
     fn atomic(&mut self, op: &AtomicOp, inst: &Inst, memory: &mut View<'_>) -> Result<(), Fault> {
         let unknown = || Fault::new("the oracle does not know this atomic");
         let (_, at) = self.memory_operand(inst, op.space)?;
-        if op.vec != 1 {
-            return Err(unknown());
-        }
         let size = element_size(op.ty)?;
+        let space = if op.space == StateSpace::Generic { generic(at).0 } else { op.space };
+        if op.vec != 1 {
+            let elements = inst.srcs()[1].elements();
+            aligned(at, size * elements.len())?;
+            let mut former = Vec::new();
+            for (i, element) in elements.iter().enumerate() {
+                let (b, at) = (self.source(element)?, at + (i * size) as u64);
+                let old = memory.load(op.space, at, size)?;
+                let new = atomic::apply(op.op, op.ty, space == StateSpace::Global, old, b, 0);
+                memory.store(op.space, at, size, new.ok_or_else(unknown)?)?;
+                former.push(old);
+            }
+            let results = inst.dsts().iter().flat_map(Operand::elements);
+            return results.zip(former).try_for_each(|(dst, old)| self.write(dst, old));
+        }
         let b = self.source(&inst.srcs()[1])?;
         let c = match inst.srcs().get(2) {
             Some(c) => self.source(c)?,
             None => 0,
         };
-        let space = if op.space == StateSpace::Generic { generic(at).0 } else { op.space };
         let old = memory.load(op.space, at, size)?;
         let new = atomic::apply(op.op, op.ty, space == StateSpace::Global, old, b, c).ok_or_else(unknown)?;
         memory.store(op.space, at, size, new)?;

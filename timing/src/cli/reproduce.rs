@@ -58,7 +58,7 @@ pub(super) struct Arguments {
     /// that do not know uniform registers refuse it.
     #[arg(long, value_enum, default_value = "ptx", value_name = "KIND")]
     code: Code,
-    /// (--code sass) What ptxas assembles for: sm_75, sm_80, sm_86, sm_90 or sm_120.
+    /// (--code sass) What ptxas assembles for: sm_75, sm_80, sm_86, sm_89, sm_90 or sm_120.
     #[arg(long, default_value = "sm_75", value_name = "SM")]
     target: String,
     /// (--code sass) The assembler [default: `ptxas` in $CUDA_HOME/bin or on the search path].

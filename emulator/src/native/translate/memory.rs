@@ -286,7 +286,8 @@ pub(super) fn swap(word: &Instruction, args: &mut Args<'_>) -> Result<Inst, Refu
     Ok(inst)
 }
 
-fn reduction(args: &mut Args<'_>) -> Result<Inst, Refusal> {
+/// A reduction in global memory.
+pub(super) fn reduction(args: &mut Args<'_>) -> Result<Inst, Refusal> {
     let order = order(args);
     let (op, ty) = operation(args)?;
     let mut inst = Inst::new(Op::Red { op, ty, mode: AddrMode::Global, order, scope: Scope::Gpu });

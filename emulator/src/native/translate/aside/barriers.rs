@@ -1,4 +1,4 @@
-//! Barrier objects in shared memory (`mbarrier`): ATOMS.ARRIVE and ARRIVES of sm_80 and sm_86, SYNCS of sm_90 and later targets.
+//! Barrier objects in shared memory (`mbarrier`): ATOMS.ARRIVE and ARRIVES of sm_80 to sm_89, SYNCS of sm_90 and later targets.
 //!
 //! The code initialises and reads the objects itself, in the layouts of [`trace_format::isa::barrier_state`]. A copy has ended when
 //! the next instruction begins, so what arrives when copies have ended arrives at once.

@@ -8,6 +8,7 @@ mod integers;
 mod packs;
 mod parts;
 mod textures;
+mod vectors;
 mod waterfall;
 
 use super::args::Args;
@@ -56,8 +57,12 @@ pub(super) fn translate(
             integers::pair_with_carry(word, args).map(Some)
         }
         "VIADD" | "UVIADD" if word.has("ISAT") => integers::saturated_sum(args).map(Some),
-        "VIADD" | "UVIADD" if word.has("16x2") => integers::sum_of_parts(0x8000_8000, args).map(Some),
-        "VIADD" | "UVIADD" if word.has("U8x4") => integers::sum_of_parts(0x8080_8080, args).map(Some),
+        "VIADD" | "UVIADD" if word.has("16x2") || word.has("S16x2") => {
+            integers::sum_of_parts(0x8000_8000, args).map(Some)
+        }
+        "VIADD" | "UVIADD" if word.has("U8x4") || word.has("S8x4") => {
+            integers::sum_of_parts(0x8080_8080, args).map(Some)
+        }
         "IDP" if integers::has_changed_addend(word) => integers::dot_product_less(word, args).map(Some),
         "DMMA" | "HMMA" if word.operands.iter().any(|operand| operand.negate) => {
             halves::negated_product(word, args).map(Some)
@@ -90,6 +95,8 @@ pub(super) fn translate(
         "UP2UR" => integers::packed_predicates(args).map(Some),
         "SGXT" | "USGXT" if word.has("W") => integers::wrapped_extension(args).map(Some),
         "PLOP3" | "UPLOP3" if names(&["SIGN"]) => integers::signs(code, args).map(Some),
+        "REDG" | "ATOMG" if vectors::is_vector(word) => vectors::atomic(word, args).map(Some),
+        "LDG" | "STG" if word.has("256") => vectors::wide(word, args).map(Some),
         "LDGSTS" => accesses::copy(word, args).map(Some),
         "ATOMS" if word.has("SPIN") && accesses::answers(word).is_some() => {
             accesses::swapped(word, args).map(Some)

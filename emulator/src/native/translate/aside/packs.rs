@@ -111,8 +111,17 @@ pub(super) fn floats(word: &Instruction, args: &mut Args<'_>) -> Result<Place, R
     let one = args.has("MERGE_C") || args.has("PACK_B");
     let unpacks = args.has("UNPACK_B") || args.has("UNPACK_B_MERGE_C");
     let merges = word.modifiers.iter().any(|modifier| modifier.ends_with("MERGE_C"));
-    let (first, second) = if two { (args.src()?, args.src()?) } else { (Src::RZ, args.src()?) };
+    let first = if two { args.src()? } else { Src::RZ };
+    let (mut second, half) = args.part()?;
     let mut insts = Vec::new();
+    match half {
+        "" => {}
+        "H1" if unpacks => {
+            insts.push(permuted(second, 0x4432, args.temporary(3)));
+            second = Src::reg(args.temporary(3));
+        }
+        _ => return Err(format!("the part .{half} of a register is not known of it")),
+    }
     if unpacks {
         let bits = match src {
             FloatTy::F16 | FloatTy::Bf16 => 16,

@@ -1,6 +1,6 @@
 //! The kernels of `tests/silicon`, whose published counterparts were measured on silicon: results against references at
 //! small sizes, cycles at these sizes against a committed table, and the committed figures of the published sizes against
-//! the measured ones. After a change that is meant to move cycles, `WARPLAB_TABLES=write cargo test --release -p tests
+//! the measured ones; and the page of the book about all references of cycles. After a change that is meant to move cycles, `WARPLAB_TABLES=write cargo test --release -p tests
 //! --test silicon` writes the small table, and `tools/scripts/correlate-silicon.sh --write` the other.
 
 use emulator::exec::{Options, Unobserved};
@@ -11,10 +11,8 @@ use std::path::{Path, PathBuf};
 use tests::Expected;
 use tests::element::{Element, decode};
 use timing::config::load;
-use timing::correlate::metrics::metric;
 use timing::correlate::reference::{Reference, Which, read};
 use timing::correlate::results::{Launch, of_table};
-use timing::correlate::statistics::Statistics;
 use timing::correlate::{Correlation, correlate};
 use timing::replay::{ReplayOptions, replay};
 use trace_format::reader::Trace;
@@ -192,10 +190,32 @@ fn table(name: &str) -> (PathBuf, String) {
     (path, text)
 }
 
-/// The page that quotes the tables.
-fn page() -> String {
-    let page = folder().parent().expect("the repository").join("DEVIATIONS.md");
-    std::fs::read_to_string(page).expect("DEVIATIONS.md")
+/// The page with the prose about the tables.
+fn notes() -> String {
+    let page = folder().parent().expect("the repository").join(NOTES);
+    std::fs::read_to_string(page).expect("the notes")
+}
+
+const NOTES: &str = "docs/src/project/accuracy-notes.md";
+
+/// The page of the book is what `timing accuracy -o` writes, with its charts. `WARPLAB_TABLES=write` writes it.
+#[test]
+fn the_page_of_accuracy_is_that_of_the_tables() {
+    let book = folder().parent().expect("the repository").join("docs/src/project");
+    let made = timing::accuracy::page(&timing::accuracy::references().expect("the references"), "accuracy");
+    let write = std::env::var("WARPLAB_TABLES").is_ok_and(|value| value == "write");
+    for (suffix, text) in [(".md".to_owned(), made.text)].into_iter().chain(made.charts) {
+        let path = book.join(format!("accuracy{suffix}"));
+        if write {
+            std::fs::write(&path, &text).expect("written");
+        }
+        let there = std::fs::read_to_string(&path).unwrap_or_default();
+        let shown = path.display();
+        assert!(
+            there == text,
+            "{shown} is not of today's tables: timing accuracy -o docs/src/project/accuracy.md"
+        );
+    }
 }
 
 /// The cells of a table's rows behind its comments and its head.
@@ -273,7 +293,7 @@ fn published_cycles_correlate() {
     assert!(found.ours_alone.is_empty() && found.reference_alone.is_empty(), "{found:?}");
     let cycles = found.of("cycles").expect("cycles");
     assert_eq!((cycles.kernels, cycles.within), (11, 10), "all but the vectoradd on the GTX 480");
-    // DEVIATIONS.md says why `qv100` is farther from the simulators since it has the latencies of silicon.
+    // The notes say why `qv100` is farther from the simulators since it has the latencies of silicon.
     assert!(cycles.mean_error < 0.12 && (0.88..1.02).contains(&cycles.bias), "{cycles:?}");
     assert!(cycles.pearson > 0.98 && cycles.spearman > 0.9, "{cycles:?}");
 }
@@ -307,7 +327,7 @@ fn figures_at_published_sizes_are_near_those_of_silicon() {
 const BOUNDS: [(&str, f64, f64); 8] = [
     ("calculate_temp", -0.15, 0.05),
     ("adjust_weights", -0.10, 0.10),
-    // DEVIATIONS.md says why, of both: banks behind collectors, and loads of constants that the published program does not have.
+    // The notes say why, of both: banks behind collectors, and loads of constants that the published program does not have.
     ("sgemm_registers", -0.15, 0.10),
     ("walsh_shared", -0.10, 0.10),
     ("walsh_global", -0.05, 0.15),
@@ -331,20 +351,17 @@ fn shapes_are_those_of_the_published_kernels() {
 }
 
 /// The programs themselves are not part of this repository, so their cycles cannot be measured here: the table keeps
-/// what was measured, and the page that quotes it has to quote it rightly.
+/// what was measured, and the notes have to quote it rightly.
 #[test]
-fn the_page_quotes_the_table_of_the_programs() {
+fn the_notes_quote_the_table_of_the_programs() {
     let (_, text) = table("silicon-programs.csv");
-    let page = page();
     let (mut errors, mut beyond) = (Vec::new(), Vec::new());
     for cells in rows(&text, "program,kernel,launches,cycles,cycles_reference") {
-        let [program, kernel, launches, ours, silicon] = cells[..] else { panic!("five cells: {cells:?}") };
+        let [_program, kernel, launches, ours, silicon] = cells[..] else { panic!("five cells: {cells:?}") };
         let [launches, ours, silicon] = [launches, ours, silicon]
             .map(|cell| cell.parse::<u32>().unwrap_or_else(|why| panic!("{cells:?}: {why}")));
         assert!(launches > 0, "{cells:?}");
         let ratio = f64::from(ours) / f64::from(silicon);
-        let quoted = format!("| `{kernel}` ({program}) | {ratio:.2} |");
-        assert!(page.contains(&quoted), "DEVIATIONS.md does not have: {quoted}");
         errors.push((ratio - 1.0).abs());
         if (ratio - 1.0).abs() > 0.3 {
             beyond.push(kernel.to_owned());
@@ -356,38 +373,24 @@ fn the_page_quotes_the_table_of_the_programs() {
     assert!(first <= 12.0, "{first} % without the last four");
     let mean = mean(&errors);
     let quoted = format!("Mean absolute error over these {} kernels {mean:.1} %", errors.len());
-    assert!(page.contains(&quoted), "DEVIATIONS.md does not have: {quoted}");
+    assert!(notes().contains(&quoted), "{NOTES} does not have: {quoted}");
     assert!(mean <= 12.0, "{mean} %");
     assert!(beyond.is_empty(), "farther off than 30 %: {beyond:?}");
 }
 
-/// The table of launches at base clock says what DEVIATIONS.md says of it, by program and over all: mean absolute error,
-/// geometric mean of ours over silicon, share of launches within 30 %.
+/// The notes quote the figures of all launches at base clock: mean absolute error, geometric mean of ours over silicon, share
+/// of launches within 30 %.
 #[test]
-fn the_page_quotes_the_launches_at_base_clock() {
-    let (_, text) = table("silicon-base-clock.csv");
-    let head =
-        "program,launch,kernel,cycles_reference,cycles_before,cycles_own,cycles_machine_code,cycles_accelsim";
-    let mut programs: BTreeMap<&str, Vec<[f64; 5]>> = BTreeMap::new();
-    for cells in rows(&text, head) {
-        let [program, _launch, _kernel, ref cycles @ ..] = cells[..] else { panic!("{cells:?}") };
-        let number = |cell: &&str| cell.parse().unwrap_or_else(|why| panic!("{cells:?}: {why}"));
-        let cycles: Vec<f64> = cycles.iter().map(number).collect();
-        programs.entry(program).or_default().push(cycles.try_into().expect("five columns of cycles"));
-    }
-    let all: Vec<[f64; 5]> = programs.values().flatten().copied().collect();
-    assert_eq!(all.len(), 47);
-    programs.insert("**all**", all);
-    let (page, cycles) = (page(), metric("cycles").expect("a metric"));
-    for (program, launches) in &programs {
-        let column = |at: usize| {
-            let pairs: Vec<(f64, f64)> = launches.iter().map(|launch| (launch[at], launch[0])).collect();
-            let Statistics { mean_error, bias, within, kernels, .. } = Statistics::of(cycles, &pairs);
-            let share = 100.0 * within as f64 / kernels as f64;
-            format!("{:.1} %, {bias:.2}, {share:.0} %", 100.0 * mean_error)
-        };
-        let columns = (1..5).map(column).collect::<Vec<_>>().join(" | ");
-        let quoted = format!("| {program} | {} | {columns} |", launches.len());
-        assert!(page.contains(&quoted), "DEVIATIONS.md does not have: {quoted}");
+fn the_notes_quote_the_launches_at_base_clock() {
+    let all = timing::accuracy::references().expect("the references");
+    let reference = all.iter().find(|one| one.id == "base-clock").expect("a reference");
+    let (overall, notes) = (reference.overall(), notes());
+    assert_eq!(overall.rows, 47);
+    for (column, figures) in reference.columns.iter().zip(&overall.figures) {
+        let share = 100.0 * figures.within as f64 / figures.kernels as f64;
+        let quoted = format!(": {:.1} %, {:.2}, {share:.0} %\n", 100.0 * figures.mean_error, figures.bias);
+        let line = notes.lines().find(|line| line.starts_with(&format!("- {}", column.name)));
+        let line = line.unwrap_or_else(|| panic!("{NOTES} has no line about {}", column.name));
+        assert!(format!("{line}\n").ends_with(&quoted), "{NOTES} does not have: {}{quoted}", column.name);
     }
 }

@@ -14,6 +14,7 @@
 //! # Ok::<(), timing::config::ConfigError>(())
 //! ```
 
+pub mod accuracy;
 mod analysis;
 mod banks;
 #[cfg(test)]

@@ -213,7 +213,12 @@ impl Links {
         let anchored = section.map_or_else(String::new, |at| format!("#{at}"));
         let of_section = section.and_then(|at| self.shown.get(&(file.clone(), Some(at.to_owned()))));
         let whole = self.shown.get(&(file.clone(), None));
-        Ok(match (of_section, whole) {
+        // mdBook copies pictures that lie beside the chapters.
+        let picture = file
+            .strip_prefix(CHAPTERS)
+            .ok()
+            .filter(|file| file.extension().is_some_and(|kind| kind == "svg"));
+        Ok(match (of_section, whole.map(PathBuf::as_path).or(picture)) {
             (Some(to), _) => between(chapter, to),
             (None, Some(to)) => between(chapter, to) + &anchored,
             (None, None) => format!("{}/blob/main/{}{anchored}", self.repository, file.display()),
@@ -221,7 +226,7 @@ impl Links {
     }
 }
 
-/// The link from a chapter to another.
+/// The link from a chapter to another, or to a picture.
 fn between(from: &str, to: &Path) -> String {
     let up = Path::new(from).components().count().saturating_sub(1);
     format!("{}{}", "../".repeat(up), to.display())
@@ -269,6 +274,15 @@ mod tests {
              [c](../guides/technique.md#top)\n```\n[d](gone)\n```\n\n\
              [e]: https://x/y/blob/main/timing/technique/src/context.rs\n[f](https://z)\n"
         );
+    }
+
+    #[test]
+    fn pictures_of_the_book_stay_where_they_are() {
+        let text = "![a](accuracy-base-clock.svg)\n";
+        let got = links()
+            .rewritten(text, Path::new("docs/src/project/accuracy.md"), "project/accuracy.md")
+            .unwrap();
+        assert_eq!(got, "![a](../project/accuracy-base-clock.svg)\n");
     }
 
     #[test]

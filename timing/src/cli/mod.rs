@@ -2,6 +2,7 @@
 //!
 //! Errors go to stderr: of the command line with exit code 2, of the work with exit code 1.
 
+mod accuracy;
 mod compare;
 mod config;
 mod correlate;
@@ -64,6 +65,8 @@ enum Command {
     Rerun(rerun::Arguments),
     /// Correlates replays with hardware: profiles of Nsight Compute and nvprof, or tables of published figures.
     Correlate(correlate::Arguments),
+    /// Shows how near the model's cycles are to silicon and to other simulators, as measured last.
+    Accuracy(accuracy::Arguments),
     /// Lists techniques, studies, configurations and energy tables, or explains the counters.
     List(list::Arguments),
     /// Imports traces of Accel-Sim's tracer, which hold paths and addresses and no values.
@@ -125,6 +128,7 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
         Command::Compare(arguments) => compare::run(arguments),
         Command::Rerun(arguments) => rerun::run(arguments, &Arguments::command()),
         Command::Correlate(arguments) => correlate::run(arguments, &command),
+        Command::Accuracy(arguments) => done(accuracy::run(arguments, &command)),
         Command::List(arguments) => done(list::run(arguments, &catalogue)),
         Command::ImportTrace(arguments) => done(import_trace::run(arguments)),
         Command::Config(command) => done(config::run(command)),

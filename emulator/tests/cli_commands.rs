@@ -102,8 +102,8 @@ fn a_recording_holds_the_copies_of_the_manifests_data() {
     let ptx = workload("vectoradd") + ".ptx";
     folder.emu(&["record", &ptx, "-o", "t.wtrace"]).succeeds();
     let trace = trace_format::reader::Trace::open(folder.path("t.wtrace")).unwrap();
+    let buffers = trace.launch_record(0).unwrap().buffers;
     let named = |name: &str| {
-        let buffers = &trace.launches()[0].buffers;
         let buffer = buffers.iter().find(|buffer| buffer.name == name).unwrap();
         (buffer.address, buffer.bytes)
     };

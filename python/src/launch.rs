@@ -152,13 +152,14 @@ impl Launch {
 
     /// The kernel's parameters: name, type, and bytes.
     #[getter]
-    fn parameters<'py>(&self, py: Python<'py>) -> Vec<(String, String, Bound<'py, PyBytes>)> {
-        let bank = self.launch().banks.param.get(PARAM_BASE as usize..).unwrap_or(&[]);
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, String, Bound<'py, PyBytes>)>> {
+        let banks = self.trace.launch_record(self.number).map_err(error)?.banks;
+        let bank = banks.param.get(PARAM_BASE as usize..).unwrap_or(&[]);
         let one = |param: &trace_format::isa::Param| {
             let range = param.offset as usize..(param.offset + param.size) as usize;
             (param.name.clone(), param.ty.clone(), PyBytes::new(py, bank.get(range).unwrap_or(&[])))
         };
-        self.trace.kernel_of(self.number).params.iter().map(one).collect()
+        Ok(self.trace.kernel_of(self.number).params.iter().map(one).collect())
     }
 
     /// The machine code, a row per instruction: `pc`, `instruction`, and the line that it comes from.

@@ -209,7 +209,7 @@ impl Replay {
     /// The launches, a row each: kernel, shape, occupancy, and a column per metric.
     #[getter]
     fn launches(&self) -> PyResult<Table> {
-        let launches = &self.result.launches;
+        let launches: Vec<timing::replay::LaunchStats> = self.result.launches.iter().collect();
         let whole = |of: &dyn Fn(&timing::replay::LaunchStats) -> u64| -> ArrayRef {
             Arc::new(UInt64Array::from(launches.iter().map(of).collect::<Vec<_>>()))
         };
@@ -323,8 +323,8 @@ impl Tidy {
             }
         };
         if by_launch {
-            for launch in &replay.launches {
-                add(Some((launch.kernel.clone(), launch.launch as u64)), &launch.stats);
+            for launch in replay.launches.iter() {
+                add(Some((launch.kernel, launch.launch as u64)), &launch.stats);
             }
         } else {
             add(None, &replay.total);

@@ -236,9 +236,7 @@ fn small_cycles() -> Vec<(&'static str, String, u64)> {
         session(name).record(&path, &Options::default(), &Unobserved).expect("a recording");
         let trace = Trace::open(&path).expect("a trace");
         let found = replay(&trace, &config, &[], &ReplayOptions::default()).expect("a replay");
-        rows.extend(
-            found.launches.into_iter().map(|launch| (name, launch.kernel, launch.stats.counters.cycles)),
-        );
+        rows.extend(found.launches.iter().map(|launch| (name, launch.kernel, launch.stats.counters.cycles)));
     }
     rows
 }

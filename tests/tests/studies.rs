@@ -108,14 +108,15 @@ fn operands_repeat_across_launches_only_with_the_same_constants() {
     let mut repeated = 0;
     for number in 0..6 {
         let launch = &trace.launches()[number as usize];
-        let source = TraceLaunch::new(trace, number);
+        let banks = trace.launch_record(number).expect("a launch").banks;
+        let source = TraceLaunch::new(trace, number).expect("a launch");
         for event in decode::decode(&source).events() {
             let Some(operands) = twins::values::memo_operands(event) else { continue };
             let mut constants = Vec::new();
             for (i, source) in event.inst.src.iter().enumerate() {
                 if let Operand::Const { bank, offset } = source.operand {
                     let words = 0..usize::from(event.inst.info().src_regs[i]);
-                    constants.extend(words.map(|w| launch.banks.word(bank, usize::from(offset) + 4 * w)));
+                    constants.extend(words.map(|w| banks.word(bank, usize::from(offset) + 4 * w)));
                 }
             }
             repeated += u64::from(!seen.insert((launch.kernel, launch.geometry.block, operands, constants)));

@@ -278,8 +278,8 @@ fn measures_the_papers_sizes() {
             for row in table.iter_mut().filter(|row| row["workload"] == found.name && row["size"] == "paper")
             {
                 let own = || {
-                    let of_kernel = |launch: &&timing::replay::LaunchStats| launch.kernel == row["kernel"];
-                    replayed.launches.iter().filter(of_kernel).map(|launch| &launch.stats.counters)
+                    let of_kernel = |launch: &timing::replay::LaunchStats| launch.kernel == row["kernel"];
+                    replayed.launches.iter().filter(of_kernel).map(|launch| launch.stats.counters)
                 };
                 let instructions: u64 = own().map(|counters| counters.warp_instructions).sum();
                 let active: u64 = own().map(|counters| counters.active_sm_cycles).sum();

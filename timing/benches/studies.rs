@@ -141,7 +141,7 @@ fn read(bencher: Bencher<'_, '_>, kernel: &MachineKernel, geometry: Geometry) {
 fn count(bencher: Bencher<'_, '_>, kernel: &MachineKernel, geometry: Geometry, names: &str) {
     let names = studies::choose(names).unwrap();
     with_trace(bencher, kernel, geometry, |trace| {
-        let outcomes = studies::of_launch(&TraceLaunch::new(trace, 0), &names, 1).unwrap();
+        let outcomes = studies::of_launch(&TraceLaunch::new(trace, 0).unwrap(), &names, 1).unwrap();
         assert!(outcomes.iter().all(|outcome| !outcome.counts.is_empty()));
         divan::black_box(outcomes);
     });

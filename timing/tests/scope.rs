@@ -54,10 +54,10 @@ fn kernels_of_different_streams_overlap_and_do_the_same_work() {
     assert_eq!(together.total.counters.cycles, longest, "all began together");
     assert!(together.launches.iter().all(|one| one.launched_at == 0));
     // Two kernels of two blocks share four SMs: each takes as long as alone.
-    let alone = &serial.launches[0].stats.counters;
-    assert_eq!(together.launches[0].stats.counters.cycles, alone.cycles);
+    let alone = serial.launches.get(0).stats.counters;
+    assert_eq!(together.launches.get(0).stats.counters.cycles, alone.cycles);
     assert!(together.total.counters.cycles < serial.total.counters.cycles);
-    for (one, other) in together.launches.iter().zip(&serial.launches) {
+    for (one, other) in together.launches.iter().zip(serial.launches.iter()) {
         assert_eq!(one.stats.counters.warp_instructions, other.stats.counters.warp_instructions);
         assert_eq!(one.blocks, one.stats.counters.blocks);
     }
@@ -78,7 +78,7 @@ fn an_sm_turns_to_the_next_kernel_when_it_is_empty() {
     let serial = run(&trace, false, 1, all());
     let together = run(&trace, true, 1, all());
     assert_eq!(together.total.counters.blocks, 80);
-    assert!(together.launches[1].ended_at > together.launches[0].ended_at);
+    assert!(together.launches.get(1).ended_at > together.launches.get(0).ended_at);
     assert!(together.total.counters.cycles < serial.total.counters.cycles, "tails overlap");
     slots_sum_up(&together);
 }
@@ -110,7 +110,7 @@ fn samples_of_kernels_that_share_the_gpu_sum_to_their_total() {
             before = end;
         }
         // The recordings of the kernels cover the slots of the GPU without gap or overlap.
-        let runs = replay.launches.iter().flat_map(|one| &one.recordings).flat_map(|one| &one.slots);
+        let runs = replay.recordings.iter().map(|(_, one)| one).flat_map(|one| &one.slots);
         let cycles: u64 = runs.map(|run| run.end - run.start).sum();
         assert_eq!(cycles, replay.total.stalls.total());
     }
@@ -130,7 +130,8 @@ fn the_order_of_streams_is_kept() {
     ] {
         let trace = trace(&folder, &items);
         let together = run(&trace, true, 2, all());
-        for pair in together.launches.windows(2) {
+        let launches: Vec<_> = together.launches.iter().collect();
+        for pair in launches.windows(2) {
             assert!(pair[1].launched_at >= pair[0].ended_at, "{items:?}");
             let first_issue = pair[1].launched_at + 300;
             assert!(pair[1].ended_at > first_issue, "{items:?}: the launch latency passes");
@@ -167,7 +168,7 @@ fn caches_are_kept_or_flushed_between_kernels_as_configured() {
         let set = [format!("launch.flush_l1={l1}"), format!("launch.flush_l2={l2}"), "gpu.sms=1".to_owned()];
         let config = load("gtx480", &set).expect("a configuration").config;
         let replay = replay(&trace, &config, &[], &ReplayOptions::default()).expect("a replay");
-        let second = &replay.launches[1].stats.counters;
+        let second = replay.launches.get(1).stats.counters;
         (second.l1_misses + second.l1_merges > 0, second.dram_reads > 0)
     };
     // Stores drop lines from L1, so only L2's contents can be told from DRAM reads of the second launch.
@@ -252,7 +253,7 @@ proptest! {
         let work = |replay: &Replay| (replay.total.counters.warp_instructions, replay.total.counters.blocks);
         prop_assert_eq!(work(&together), work(&serial));
         prop_assert_eq!(format!("{:?}", together.total), format!("{:?}", run(true, 1).total));
-        for one in &together.launches {
+        for one in together.launches.iter() {
             prop_assert!(one.ended_at >= one.launched_at + latency);
         }
     }

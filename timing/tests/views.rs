@@ -265,7 +265,7 @@ fn counter_tracks_have_the_areas_that_the_statistics_count() {
             |name: &str| processes.iter().map(|pid| area(&steps(&view, *pid, name, "value"))).sum::<f64>();
         close(of_sms("instructions issued per cycle"), c.warp_instructions + c.inserted_instructions, gpu);
         close(of_sms("resident warps"), c.resident_warp_cycles, gpu);
-        let reads = replay.launches.iter().flat_map(|one| &one.recordings).flat_map(|one| &one.requests);
+        let reads = replay.recordings.iter().map(|(_, one)| one).flat_map(|one| &one.requests);
         let reads = reads.filter(|one| !format!("{:?}", one.kind).starts_with("Write"));
         close(of_sms("reads of L2 in flight"), reads.map(|one| one.answered - one.sent).sum(), gpu);
         close(area(&steps(&view, 0, "instructions per cycle", "value")), c.warp_instructions, gpu);
@@ -298,7 +298,7 @@ fn a_sampler_with_a_limit_doubles_its_interval_and_loses_nothing() {
         let view = ViewOptions { interval: Some(1), most_samples: 20, ..ViewOptions::default() };
         let replay = run(&trace, gpu, set, techniques, view);
         for (launches, series) in &replay.series {
-            let stats = &replay.launches[launches.start].stats;
+            let stats = replay.launches.get(launches.start).stats;
             assert!(series.interval.is_power_of_two() && series.interval > 1, "{gpu}: {}", series.interval);
             assert!(series.rows.len() <= 21 && series.rows.len() >= 10, "{gpu}: {} rows", series.rows.len());
             // The same rows as with that interval from the beginning.
@@ -359,7 +359,7 @@ fn looking_changes_no_statistics_and_a_full_record_says_so() {
         let seen = run(&trace, gpu, set, techniques, view);
         assert_eq!(plain.total.counters, seen.total.counters, "{gpu}");
         assert_eq!(plain.total.stalls, seen.total.stalls, "{gpu}");
-        let recordings = || seen.launches.iter().flat_map(|launch| &launch.recordings);
+        let recordings = || seen.recordings.iter().map(|(_, one)| one);
         assert!(recordings().any(|one| one.full_at.is_some()), "{gpu}");
         assert!(recordings().all(|one| one.insts.len() + one.slots.len() + one.waits.len() <= 50), "{gpu}");
     }
@@ -606,7 +606,7 @@ fn rows_of_the_series_sum_to_the_totals_at_any_interval() {
             let replay = run(&trace, gpu, set, techniques, view);
             assert_eq!(replay.series.len(), 2, "a series per launch");
             for (launches, series) in &replay.series {
-                let stats = &replay.launches[launches.start].stats;
+                let stats = replay.launches.get(launches.start).stats;
                 assert_eq!(series.rows.len() as u64, stats.counters.cycles.div_ceil(interval));
                 for (index, row) in COUNTERS.iter().enumerate() {
                     let sum: u64 = series.rows.iter().map(|row| row.counters.values()[index]).sum();

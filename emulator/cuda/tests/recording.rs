@@ -136,7 +136,7 @@ fn a_program_is_recorded_without_values_and_takes_the_same_cycles() {
     let options = timing::replay::ReplayOptions::default();
     let replay = |trace| {
         let replay = timing::replay::replay(trace, &config, &[], &options).expect("the trace is replayed");
-        replay.launches.into_iter().map(|launch| launch.stats).collect::<Vec<_>>()
+        replay.launches.iter().map(|launch| launch.stats).collect::<Vec<_>>()
     };
     assert_eq!(format!("{:?}", replay(&addresses)), format!("{:?}", replay(&values)));
     // An empty variable counts as unset.

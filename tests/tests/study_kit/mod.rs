@@ -19,7 +19,7 @@ impl<'a> FirstBlocks<'a> {
         let per_block = launch.warp_instructions().div_ceil(launch.blocks_recorded()).max(1);
         let blocks = (instructions / per_block).clamp(2, launch.blocks_recorded().max(2));
         let blocks = blocks.min(launch.blocks_recorded());
-        Self { launch: TraceLaunch::new(trace, number), blocks }
+        Self { launch: TraceLaunch::new(trace, number).expect("a launch"), blocks }
     }
 }
 

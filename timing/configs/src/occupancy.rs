@@ -95,7 +95,7 @@ pub struct Demand {
 }
 
 /// The resource that limits the number of resident blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
     /// Warp slots.
     Warps,

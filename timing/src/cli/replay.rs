@@ -563,7 +563,7 @@ fn to_csv(outcomes: &[Outcome], variants: &[Variant], per_launch: bool) -> Resul
             true => replay
                 .launches
                 .iter()
-                .try_for_each(|launch| write(machine, &launch_cells(launch), &launch.stats)),
+                .try_for_each(|launch| write(machine, &launch_cells(&launch), &launch.stats)),
         };
         row("", &outcome.plain)?;
         for (variant, replay) in variants.iter().zip(&outcome.others) {

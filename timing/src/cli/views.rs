@@ -6,7 +6,7 @@ use crate::config::GpuConfig;
 use crate::observe::ViewOptions;
 use crate::observe::record::MOST_RECORDS;
 use crate::provenance::{KEY, Provenance};
-use crate::replay::Replay;
+use crate::replay::{LaunchStats, Replay};
 use crate::stats::Column;
 use crate::techniques::{Technique, TechniqueInfo};
 use crate::view::{konata, timeline};
@@ -146,7 +146,7 @@ impl ViewArguments {
             let contents = contents.map_or(String::new(), |contents| contents.to_string());
             self.tell(path, replay, &format!("{contents}; for the Konata pipeline viewer"));
         }
-        let full = replay.launches.iter().flat_map(|launch| &launch.recordings);
+        let full = replay.recordings.iter().map(|(_, one)| one);
         if let Some((sm, cycle)) =
             full.filter_map(|one| Some((one.sm, one.full_at?))).min_by_key(|full| full.1)
         {
@@ -173,7 +173,7 @@ impl ViewArguments {
             return;
         }
         let sms: std::collections::BTreeSet<usize> =
-            replay.launches.iter().flat_map(|launch| &launch.recordings).map(|one| one.sm).collect();
+            replay.recordings.iter().map(|(_, one)| one.sm).collect();
         let sms = match (sms.first(), sms.last()) {
             (Some(first), Some(last)) if first != last => format!("SMs {first}-{last}"),
             (Some(only), _) => format!("SM {only}"),
@@ -222,7 +222,7 @@ fn csv(replay: &Replay, columns: &[Column]) -> Result<String, CliError> {
     let start = ["launch", "kernel", "end_cycle"].map(str::to_owned);
     writer.write_record(start.into_iter().chain(columns.iter().map(Column::name)))?;
     for (launches, series) in &replay.series {
-        let launches = &replay.launches[launches.clone()];
+        let launches: Vec<LaunchStats> = replay.launches.range(launches.clone()).collect();
         let numbers = launches.iter().map(|launch| launch.launch.to_string()).collect::<Vec<_>>().join("+");
         let names = launches.iter().map(|launch| launch.kernel.as_str()).collect::<Vec<_>>().join("+");
         for (end, row) in series.ends().zip(&series.rows) {

@@ -1,15 +1,19 @@
 //! Replays an open trace on a configuration: launches run one after the other, or together where streams
 //! allow it.
 
+mod launches;
 mod profile;
 mod select;
 mod source;
+mod spool;
 #[cfg(feature = "cli")]
 mod streamed;
 mod streams;
 
 pub use crate::engine::Progress;
 pub use crate::error::{ReplayError, Unreadable};
+use launches::sms_to_json;
+pub use launches::{LaunchList, LaunchStats};
 pub use select::Selection;
 pub use source::{Detail, TraceLaunch, TraceWarp};
 #[cfg(feature = "cli")]
@@ -26,13 +30,14 @@ use crate::source::{LaunchSource, Plain};
 use crate::stats::{Column, EnergyTable, Series, Stats};
 use crate::techniques::{Launch, RecordedWarps, Stack, Technique};
 use profile::RecordedLaunch;
-use serde_json::{Value, json};
+use serde_json::Value;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 use trace_format::container::TransferKind;
+use trace_format::isa::MachineKernel;
 use trace_format::reader::Trace;
-use trace_format::semantics::Geometry;
 
 /// How to replay.
 pub struct ReplayOptions<'a> {
@@ -73,54 +78,17 @@ impl Default for ReplayOptions<'_> {
     }
 }
 
-/// Statistics of one launch.
-#[derive(Clone, Debug)]
-pub struct LaunchStats {
-    /// Kernel name.
-    pub kernel: String,
-    /// Position of the kernel in the trace.
-    pub kernel_index: u32,
-    /// Position of the launch in the trace.
-    pub launch: usize,
-    /// Stream that it ran on.
-    pub stream: u64,
-    /// Blocks that were replayed: those that the trace holds.
-    pub blocks: u64,
-    /// Grid and block along x, y and z.
-    pub geometry: Geometry,
-    /// Blocks of the grid.
-    pub grid_blocks: u64,
-    /// Threads per block.
-    pub threads_per_block: u32,
-    /// Blocks that an SM held at once.
-    pub blocks_per_sm: u32,
-    /// The resource that limited the blocks per SM.
-    pub occupancy_limit: crate::occupancy::Limit,
-    /// Shared memory of an SM in bytes, if the program prefers a size and the GPU has a choice.
-    pub preferred_shared_bytes: Option<u32>,
-    /// Registers per thread with which occupancy was computed.
-    pub registers_per_thread: u32,
-    /// Statistics; without L2 and DRAM if kernels ran together, because these serve all of them.
-    pub stats: Stats,
-    /// Statistics of each SM, if requested.
-    pub per_sm: Vec<Stats>,
-    /// Cycle of the launch since the beginning of the replay.
-    pub launched_at: u64,
-    /// Cycle after the end of its last block.
-    pub ended_at: u64,
-    /// Recordings of observed SMs.
-    pub recordings: Vec<Recording>,
-}
-
 /// Statistics of a whole trace.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Replay {
     /// Statistics of each launch.
-    pub launches: Vec<LaunchStats>,
+    pub launches: LaunchList,
     /// All launches together; cycles of launches that ran one after the other are summed.
     pub total: Stats,
     /// Samples of the counters, each with the positions in `launches` of the kernels that ran together.
     pub series: Vec<(Range<usize>, Series)>,
+    /// Recordings of observed SMs, with the positions of their launches in `launches`.
+    pub recordings: Vec<(usize, Recording)>,
 }
 
 /// A launch ready to run.
@@ -149,8 +117,8 @@ pub fn check_launches(
         if !seen.insert((what.kernel, block, what.dynamic_shared_bytes)) {
             continue;
         }
-        // Where lanes reconverge decides about cycles and refuses nothing.
-        prepare(trace, *launch, config, techniques, false, Arc::from(Vec::new()), Plain)?;
+        let decoded = Decoded::of(trace.kernel(what.kernel), config)?;
+        prepare(trace, *launch, config, techniques, false, &decoded, Plain)?;
     }
     Ok(())
 }
@@ -188,7 +156,7 @@ fn replay_as<S: LaunchSource>(
     let count = chosen.len();
     let group_size = if options.concurrent { count.max(1) } else { 1 };
     let mut transfers = trace.transfers().iter().peekable();
-    let mut meets: HashMap<u32, Arc<[bool]>> = HashMap::new();
+    let mut decoded: HashMap<u32, Decoded> = HashMap::new();
     for (index, group) in chosen.chunks(group_size).enumerate() {
         let number = group.first().map_or(0, |first| trace.launches()[*first].number);
         while let Some(transfer) = transfers.next_if(|transfer| transfer.after_launches <= number) {
@@ -199,10 +167,11 @@ fn replay_as<S: LaunchSource>(
         let mut prepared = Vec::with_capacity(group.len());
         for launch in group {
             let kernel = trace.launches()[*launch].kernel;
-            let meets =
-                meets.entry(kernel).or_insert_with(|| meeting_places_on(config, trace.kernel(kernel)));
-            let meets = Arc::clone(meets);
-            prepared.push(prepare(trace, *launch, config, techniques, options.checked, meets, &wrap)?);
+            let decoded = match decoded.entry(kernel) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(Decoded::of(trace.kernel(kernel), config)?),
+            };
+            prepared.push(prepare(trace, *launch, config, techniques, options.checked, decoded, &wrap)?);
         }
         let report = |progress: Progress| (options.progress)(index * group_size, count, progress);
         let run = RunOptions {
@@ -229,6 +198,20 @@ fn replay_as<S: LaunchSource>(
     Ok(result)
 }
 
+/// A kernel decoded for a configuration, which all of its launches share.
+struct Decoded {
+    program: Program,
+    /// Where lanes reconverge.
+    meets: Arc<[bool]>,
+}
+
+impl Decoded {
+    fn of(kernel: &MachineKernel, config: &GpuConfig) -> Result<Decoded, ReplayError> {
+        let program = Program::new(kernel, config).map_err(ReplayError::Refused)?;
+        Ok(Decoded { program, meets: meeting_places_on(config, kernel) })
+    }
+}
+
 fn writes_device(kind: TransferKind) -> bool {
     match kind {
         TransferKind::HostToDevice | TransferKind::DeviceToDevice | TransferKind::Fill => true,
@@ -242,18 +225,19 @@ fn prepare<S: LaunchSource>(
     config: &GpuConfig,
     techniques: &[Box<dyn Technique>],
     checked: bool,
-    meets: Arc<[bool]>,
+    decoded: &Decoded,
     wrap: impl Fn(TraceLaunch) -> S,
 ) -> Result<Prepared<S>, ReplayError> {
     let launch = &trace.launches()[index];
-    let program = Program::new(trace.kernel(launch.kernel), config).map_err(ReplayError::Refused)?;
+    let Decoded { program, meets } = decoded;
     let blocks = launch.blocks_recorded();
-    let mut asked = Launch::new(&program, config, launch.geometry.grid, launch.geometry.block);
+    let mut asked = Launch::new(program, config, launch.geometry.grid, launch.geometry.block);
     asked.blocks = blocks;
     asked.dynamic_shared_bytes = launch.dynamic_shared_bytes;
     asked.shared_carveout_percent = launch.shared_carveout_percent;
-    asked.parameters = launch.banks.param.get(trace_format::isa::space::PARAM_BASE as usize..).unwrap_or(&[]);
-    asked.banks = Some(&launch.banks);
+    let banks = trace.launch_record(index as u32).map_err(|why| ReplayError::Refused(why.to_string()))?.banks;
+    asked.parameters = banks.param.get(trace_format::isa::space::PARAM_BASE as usize..).unwrap_or(&[]);
+    asked.banks = Some(&banks);
     let has_values = trace.header().has_values();
     let recorded = RecordedLaunch { trace, launch: index };
     asked.recording = has_values.then_some(&recorded as &dyn RecordedWarps);
@@ -274,16 +258,6 @@ fn prepare<S: LaunchSource>(
             kernel.name
         )));
     }
-    let uses_bits = program.insts.iter().any(|inst| inst.control.is_some());
-    if let Some(technique) = techniques.first().filter(|_| uses_bits) {
-        return Err(ReplayError::Refused(format!(
-            "technique {} looks at a result when it is written, and control bits let later instructions overwrite it before; \
-             --set sub_core.dependences=scoreboard replays kernel {} on {} without them",
-            technique.info().name,
-            kernel.name,
-            config.name
-        )));
-    }
     let (stack, plan) = Stack::prepare(techniques.to_vec(), &asked).map_err(ReplayError::Refused)?;
     if config.sm.organisation == Organisation::ControlBits && plan.collectors.is_some() {
         let names: Vec<&str> = techniques.iter().map(|technique| technique.info().name).collect();
@@ -294,7 +268,8 @@ fn prepare<S: LaunchSource>(
         )));
     }
     let shape = Shape::of(&asked, &plan, launch.kernel).map_err(ReplayError::Refused)?;
-    let machine = Machine::new(config, program, plan, shape, meets).map_err(ReplayError::Refused)?;
+    let machine = Machine::new(config, program.clone(), plan, shape, Arc::clone(meets));
+    let machine = machine.map_err(ReplayError::Refused)?;
     let detail = match has_values && (checked || !stack.is_empty()) {
         true => Detail::Values,
         false => Detail::Slice,
@@ -326,11 +301,10 @@ impl Replay {
     fn add<S>(&mut self, trace: &Trace, prepared: Vec<Prepared<S>>, outcome: GroupOutcome) {
         let first = self.launches.len();
         self.total.merge(&outcome.total);
-        for (one, job) in prepared.into_iter().zip(outcome.jobs) {
-            let mut launch = launch_stats(trace, &one, job);
-            launch.stats.pack();
-            launch.per_sm.iter_mut().for_each(Stats::pack);
-            self.launches.push(launch);
+        for (one, mut job) in prepared.into_iter().zip(outcome.jobs) {
+            let recordings = std::mem::take(&mut job.recordings);
+            self.recordings.extend(recordings.into_iter().map(|one| (self.launches.len(), one)));
+            self.launches.push(launch_stats(trace, &one, job));
         }
         self.series.extend(outcome.series.map(|series| (first..self.launches.len(), series)));
     }
@@ -344,7 +318,7 @@ impl Replay {
     fn to_json_with(&self, energy: &EnergyTable, launches: Value) -> Value {
         let mut object = self.total.to_json(energy);
         object["launches"] = launches;
-        if let Some(sms) = sms_to_json(self.launches.iter().map(|launch| &launch.per_sm[..]), energy) {
+        if let Some(sms) = sms_to_json(self.launches.iter().map(|launch| launch.per_sm), energy) {
             object["sms"] = sms;
         }
         object
@@ -354,18 +328,18 @@ impl Replay {
     #[must_use]
     pub fn register_warnings(&self, config: &GpuConfig) -> Vec<String> {
         let most = config.sm.max_registers_per_thread.saturating_sub(config.sm.hidden_registers_per_thread);
-        let mut named: Vec<&str> = Vec::new();
+        let mut named: Vec<String> = Vec::new();
         let mut warnings = Vec::new();
-        for launch in &self.launches {
-            let (kernel, registers) = (launch.kernel.as_str(), launch.registers_per_thread);
-            if registers > most && !named.contains(&kernel) {
-                named.push(kernel);
-                let kernel = warplab_host::symbols::signature(kernel);
+        for launch in self.launches.iter() {
+            let registers = launch.registers_per_thread;
+            if registers > most && !named.contains(&launch.kernel) {
+                let kernel = warplab_host::symbols::signature(&launch.kernel);
                 warnings.push(format!(
                     "{kernel} has {registers} registers per thread, at most {most} on {}; all are counted, where a \
                      compiler for this GPU would spill",
                     config.name
                 ));
+                named.push(launch.kernel);
             }
         }
         warnings
@@ -376,9 +350,9 @@ impl Replay {
     pub fn series_to_json(&self, columns: &[Column]) -> Value {
         let of = |(launches, series): &(Range<usize>, Series)| {
             let mut value = series.to_json(columns);
-            let which = self.launches[launches.clone()].iter();
-            value["launches"] = which.clone().map(|launch| launch.launch).collect();
-            value["kernels"] = which.map(|launch| launch.kernel.clone()).collect();
+            let which = || self.launches.range(launches.clone());
+            value["launches"] = which().map(|launch| launch.launch).collect();
+            value["kernels"] = which().map(|launch| launch.kernel).collect();
             value
         };
         Value::Array(self.series.iter().map(of).collect())
@@ -404,44 +378,5 @@ fn launch_stats<S>(trace: &Trace, one: &Prepared<S>, job: JobOutcome) -> LaunchS
         per_sm: job.per_sm,
         launched_at: job.launched_at,
         ended_at: job.ended_at,
-        recordings: job.recordings,
     }
-}
-
-impl LaunchStats {
-    fn to_json(&self, energy: &EnergyTable) -> Value {
-        let mut object = self.stats.to_json(energy);
-        object["kernel"] = json!(self.kernel);
-        object["launch"] = json!(self.launch);
-        object["stream"] = json!(self.stream);
-        object["launched_at_cycle"] = json!(self.launched_at);
-        object["ended_at_cycle"] = json!(self.ended_at);
-        object["grid"] = json!(self.geometry.grid);
-        object["block"] = json!(self.geometry.block);
-        object["grid_blocks"] = json!(self.grid_blocks);
-        object["replayed_blocks"] = json!(self.blocks);
-        object["threads_per_block"] = json!(self.threads_per_block);
-        object["blocks_per_sm"] = json!(self.blocks_per_sm);
-        object["occupancy_limit"] = json!(self.occupancy_limit.name());
-        if let Some(bytes) = self.preferred_shared_bytes {
-            object["preferred_shared_bytes"] = json!(bytes);
-        }
-        object["registers_per_thread"] = json!(self.registers_per_thread);
-        if let Some(sms) = sms_to_json(std::iter::once(&self.per_sm[..]), energy) {
-            object["sms"] = sms;
-        }
-        object
-    }
-}
-
-/// Statistics by SM, summed over launches; none if they were not kept.
-fn sms_to_json<'a>(launches: impl Iterator<Item = &'a [Stats]>, energy: &EnergyTable) -> Option<Value> {
-    let mut sums: Vec<Stats> = Vec::new();
-    for per_sm in launches {
-        sums.resize_with(sums.len().max(per_sm.len()), Stats::default);
-        for (sum, one) in sums.iter_mut().zip(per_sm) {
-            sum.merge(one);
-        }
-    }
-    (!sums.is_empty()).then(|| sums.iter().map(|stats| stats.to_json(energy)).collect())
 }

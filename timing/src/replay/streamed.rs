@@ -36,7 +36,7 @@ impl Serialize for Streamed<'_, '_> {
                 let place = object.get(PLACE).and_then(Value::as_u64);
                 if let Some((replay, energy)) = place.and_then(|at| launches.0.get(at as usize)) {
                     let mut list = serializer.serialize_seq(Some(replay.launches.len()))?;
-                    for launch in &replay.launches {
+                    for launch in replay.launches.iter() {
                         list.serialize_element(&launch.to_json(energy))?;
                     }
                     return list.end();

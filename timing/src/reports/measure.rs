@@ -223,7 +223,7 @@ impl Lab {
                 replay(&trace, config, &variant.techniques, &options).map_err(|why| (variant, why))?;
             if watched {
                 waits = Waits::by_kernel(&trace, &done);
-                done.launches.iter_mut().for_each(|launch| launch.recordings.clear());
+                done.recordings.clear();
             }
             replays.push(done);
         }

@@ -57,11 +57,12 @@ fn kernels(workloads: &[Workload]) -> Table {
         "One row per kernel and block shape. Everything on this page follows from these recorded executions.",
     );
     let mut all = Stats::default();
-    let all_launches = workloads.iter().flat_map(|workload| &workload.replays[0].launches);
-    let names = Shortened::of(all_launches.map(|launch| launch.kernel.as_str()));
-    for workload in workloads {
-        for launches in groups(workload) {
-            table.push(row(workload, &launches, &names));
+    let groups: Vec<(&Workload, Vec<Group>)> = workloads.iter().map(|one| (one, groups(one))).collect();
+    let all_groups = groups.iter().flat_map(|(_, groups)| groups);
+    let names = Shortened::of(all_groups.map(|group| group.first.kernel.as_str()));
+    for (workload, groups) in &groups {
+        for group in groups {
+            table.push(row(workload, group, &names));
         }
         all.merge(workload.plain());
     }
@@ -74,31 +75,42 @@ fn kernels(workloads: &[Workload]) -> Table {
     table.summary(total)
 }
 
-/// Launches of one kernel with one block shape, in the order of the first.
-fn groups(workload: &Workload) -> Vec<Vec<&LaunchStats>> {
-    let shape =
-        |launch: &LaunchStats| (launch.kernel_index, workload.trace.launches()[launch.launch].geometry.block);
-    let mut groups: Vec<Vec<&LaunchStats>> = Vec::new();
-    for launch in &workload.replays[0].launches {
-        match groups.iter_mut().find(|group| shape(group[0]) == shape(launch)) {
-            Some(group) => group.push(launch),
-            None => groups.push(vec![launch]),
+/// Launches of one kernel with one block shape.
+struct Group {
+    first: LaunchStats,
+    launches: u64,
+    blocks: u64,
+    stats: Stats,
+}
+
+/// The groups of a workload, in the order of their first launches.
+fn groups(workload: &Workload) -> Vec<Group> {
+    let shape = |launch: &LaunchStats| (launch.kernel_index, launch.geometry.block);
+    let mut groups: Vec<Group> = Vec::new();
+    for launch in workload.replays[0].launches.iter() {
+        match groups.iter_mut().find(|group| shape(&group.first) == shape(&launch)) {
+            Some(group) => {
+                group.launches += 1;
+                group.blocks += launch.blocks;
+                group.stats.merge(&launch.stats);
+            }
+            None => {
+                let (blocks, stats) = (launch.blocks, launch.stats.clone());
+                groups.push(Group { launches: 1, blocks, stats, first: launch });
+            }
         }
     }
     groups
 }
 
-fn row(workload: &Workload, launches: &[&LaunchStats], names: &Shortened) -> [Cell; 12] {
-    let mut stats = Stats::default();
-    launches.iter().for_each(|launch| stats.merge(&launch.stats));
-    let (first, c) = (launches[0], &stats.counters);
-    let block = workload.trace.launches()[first.launch].geometry.block;
+fn row(workload: &Workload, group: &Group, names: &Shortened) -> [Cell; 12] {
+    let (first, c) = (&group.first, &group.stats.counters);
     report::cells![
         &workload.label,
         Cell::name(&first.kernel, names.get(&first.kernel)),
-        launches.len(),
-        block_shape(block),
-        launches.iter().map(|launch| launch.blocks).sum::<u64>(),
+        group.launches,
+        block_shape(first.geometry.block),
+        group.blocks,
         first.registers_per_thread,
         first.blocks_per_sm,
         first.occupancy_limit.name().replace('_', " "),

@@ -40,16 +40,18 @@ impl Waits {
     /// Sums the recordings of a replay's launches, kernels in the order of their first launch.
     pub(crate) fn by_kernel(trace: &Trace, replay: &Replay) -> Vec<Waits> {
         let mut all: Vec<Waits> = Vec::new();
-        for launch in &replay.launches {
-            let at = all.iter().position(|one| one.kernel == launch.kernel_index).unwrap_or_else(|| {
+        let mut positions: HashMap<u32, usize> = HashMap::new();
+        for launch in replay.launches.iter() {
+            positions.entry(launch.kernel_index).or_insert_with(|| {
                 let spots = vec![Spot::default(); trace.kernel(launch.kernel_index).insts.len()];
                 all.push(Waits { kernel: launch.kernel_index, spots, cut: false });
                 all.len() - 1
             });
-            for recording in &launch.recordings {
-                all[at].cut |= recording.full_at.is_some();
-                add_records(&mut all[at].spots, &recording.insts);
-            }
+        }
+        for (launch, recording) in &replay.recordings {
+            let of = &mut all[positions[&replay.launches.get(*launch).kernel_index]];
+            of.cut |= recording.full_at.is_some();
+            add_records(&mut of.spots, &recording.insts);
         }
         all
     }

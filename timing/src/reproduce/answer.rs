@@ -46,7 +46,7 @@ impl Answer {
     #[must_use]
     pub fn of_replay(replay: &Replay, energy: &EnergyTable) -> Answer {
         let mut kernels: Vec<(String, Numbers)> = Vec::new();
-        for launch in &replay.launches {
+        for launch in replay.launches.iter() {
             let numbers = of_stats(&launch.stats, energy);
             match kernels.iter_mut().find(|(name, _)| *name == launch.kernel) {
                 Some((_, sum)) => numbers.iter().for_each(|(k, v)| *sum.entry(k.clone()).or_default() += v),

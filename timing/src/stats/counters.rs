@@ -6,6 +6,7 @@
 //! ([`super::TechniqueStats`]).
 
 use crate::config::GpuConfig;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use trace_format::isa::Unit;
 use warplab_technique::CounterInfo;
@@ -13,7 +14,7 @@ use warplab_technique::CounterInfo;
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident $(in $component:literal)?;)+) => {
         /// Every counter of a replay; sums over SMs and partitions unless said otherwise.
-        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         pub struct Counters {
             $($(#[doc = $doc])+ pub $name: u64,)+
         }

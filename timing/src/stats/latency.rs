@@ -3,6 +3,7 @@
 //! One list gives the struct, the merge, the JSON keys and the CSV columns.
 
 use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 /// Highest latency of the histogram, in cycles; longer ones count as this.
@@ -13,8 +14,9 @@ const HIGHEST_CYCLES: u64 = 1 << 24;
 const SHORT_CYCLES: usize = 1024;
 
 /// A distribution of latencies in cycles, with two significant digits. Counts take memory when they are needed, and little
-/// once they are packed, since a replay keeps those of every launch.
-#[derive(Clone, Debug, Default)]
+/// when they are stored, since a replay stores those of every launch.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Vec<(u32, u64)>", into = "Vec<(u32, u64)>")]
 pub struct Latency {
     /// Counts of short latencies; empty before the first.
     short: Vec<u64>,
@@ -71,11 +73,11 @@ impl Latency {
         self.packed.iter().for_each(|(cycles, count)| visit(u64::from(*cycles), *count));
     }
 
-    /// Reduces the memory to what the samples need; further ones may still be added.
-    pub fn pack(&mut self) {
-        let mut packed = Vec::new();
-        self.each(|cycles, count| packed.push((cycles as u32, count)));
-        *self = Latency { packed: packed.into(), ..Latency::default() };
+    /// Every latency that was recorded, with its count.
+    fn pairs(&self) -> Vec<(u32, u64)> {
+        let mut pairs = Vec::new();
+        self.each(|cycles, count| pairs.push((cycles as u32, count)));
+        pairs
     }
 
     /// All samples.
@@ -141,6 +143,18 @@ impl Latency {
     }
 }
 
+impl From<Vec<(u32, u64)>> for Latency {
+    fn from(pairs: Vec<(u32, u64)>) -> Latency {
+        Latency { packed: pairs.into(), ..Latency::default() }
+    }
+}
+
+impl From<Latency> for Vec<(u32, u64)> {
+    fn from(latency: Latency) -> Vec<(u32, u64)> {
+        latency.pairs()
+    }
+}
+
 /// Figures of one distribution; 0 without a sample.
 #[derive(Clone, Copy, Debug, Default)]
 struct Summary {
@@ -164,7 +178,7 @@ pub struct LatencyInfo {
 macro_rules! latencies {
     ($($(#[doc = $doc:literal])+ $name:ident;)+) => {
         /// Every latency distribution of a replay, in SM clock cycles.
-        #[derive(Clone, Debug, Default)]
+        #[derive(Clone, Debug, Default, Serialize, Deserialize)]
         pub struct Latencies {
             $($(#[doc = $doc])+ pub $name: Latency,)+
         }
@@ -177,11 +191,6 @@ macro_rules! latencies {
             /// Adds another part's samples.
             pub fn merge(&mut self, other: &Latencies) {
                 $(self.$name.merge(&other.$name);)+
-            }
-
-            /// As [`Latency::pack`].
-            pub fn pack(&mut self) {
-                $(self.$name.pack();)+
             }
 
             /// Distributions in the order of [`LATENCIES`].
@@ -278,8 +287,7 @@ mod tests {
     fn packed_samples_are_the_same_and_small() {
         let mut loose = Latency::default();
         (0..5000u64).for_each(|n| loose.record(n * n % 3001 + if n % 7 == 0 { 100_000 } else { 0 }));
-        let mut packed = loose.clone();
-        packed.pack();
+        let mut packed = Latency::from(Vec::from(loose.clone()));
         let summary = |one: &Latency| format!("{:?}", one.summary());
         assert_eq!((summary(&packed), packed.count()), (summary(&loose), 5000));
         assert!(packed.short.is_empty() && packed.long.is_none());

@@ -12,6 +12,7 @@ mod json;
 mod latency;
 mod series;
 mod stalls;
+mod stored;
 mod technique;
 
 pub use counters::{COUNTERS, Counters};
@@ -19,6 +20,7 @@ pub use energy::{EnergyTable, Price};
 pub use latency::{LATENCIES, Latencies, Latency, LatencyInfo};
 pub use series::{Column, Sample, Sampler, Series};
 pub use stalls::{STALLS, Stall, StallCounts};
+pub(crate) use stored::Stored;
 pub use technique::{CounterEntry, TechniqueStats, column_names, counter_entries};
 pub use warplab_technique::CounterInfo;
 
@@ -49,11 +51,6 @@ impl Stats {
                 None => self.techniques.push(theirs.clone()),
             }
         }
-    }
-
-    /// Reduces the memory to what the counts need.
-    pub fn pack(&mut self) {
-        self.latency.pack();
     }
 
     /// Sets what follows from the length of a launch.

@@ -3,6 +3,7 @@
 //! A scheduler has `issue_width` slots per cycle. When nothing issues, the cause is that of the warp closest
 //! to issue; the list is in this order, closest first.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 macro_rules! stalls {
@@ -76,7 +77,7 @@ stalls! {
 pub const STALLS: usize = Stall::ALL.len();
 
 /// Slots by cause.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StallCounts([u64; STALLS]);
 
 impl StallCounts {

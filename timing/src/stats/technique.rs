@@ -4,6 +4,7 @@
 //! technique.
 
 use crate::config::GpuConfig;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use warplab_technique::{Ledger, ParamValue, Price, Proofs, Technique, TechniqueInfo};
 
@@ -93,7 +94,47 @@ pub struct TechniqueStats {
     powered: Vec<u64>,
 }
 
+/// What differs between the launches of a replay.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Counts {
+    /// Position of the technique among those of the replay.
+    technique: usize,
+    bits_per_sm: u64,
+    ledger: Ledger,
+    values: Vec<u64>,
+    bits: Vec<u64>,
+    powered: Vec<u64>,
+}
+
+impl Counts {
+    /// The inverse of [`TechniqueStats::into_counts`].
+    pub(super) fn restore(self, shared: &[TechniqueStats]) -> Option<TechniqueStats> {
+        let Counts { technique, bits_per_sm, ledger, values, bits, powered } = self;
+        let TechniqueStats { info, parameters, .. } = shared.get(technique)?;
+        Some(TechniqueStats {
+            info,
+            parameters: parameters.clone(),
+            bits_per_sm,
+            ledger,
+            values,
+            bits,
+            powered,
+        })
+    }
+}
+
 impl TechniqueStats {
+    /// The counts alone; declarations and parameters go into `shared` where they are not there already.
+    pub(super) fn into_counts(self, shared: &mut Vec<TechniqueStats>) -> Counts {
+        let known = shared.iter().position(|one| one.info.name == self.info.name);
+        let technique = known.unwrap_or_else(|| {
+            shared.push(self.clone());
+            shared.len() - 1
+        });
+        let TechniqueStats { bits_per_sm, ledger, values, bits, powered, .. } = self;
+        Counts { technique, bits_per_sm, ledger, values, bits, powered }
+    }
+
     /// Counts of a technique in its SM.
     #[must_use]
     pub fn of(technique: &dyn Technique, ledger: &Ledger) -> TechniqueStats {

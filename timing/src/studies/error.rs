@@ -29,6 +29,14 @@ pub enum StudyError {
     /// No launch is selected.
     #[error("{0}")]
     NothingSelected(String),
+    /// The record of a launch cannot be read.
+    #[error("launch {launch}: {why}")]
+    Launch {
+        /// Position in the trace.
+        launch: u32,
+        /// Why.
+        why: String,
+    },
     /// An error in one of the traces.
     #[error("{label}: {why}")]
     Trace {

@@ -127,12 +127,7 @@ pub fn run(
     };
     let mut rows = Vec::new();
     for &(input, launch) in &launches {
-        let source = TraceLaunch::new(inputs[input].trace, launch);
-        let kernel = inputs[input].trace.launches()[launch as usize].kernel;
-        let row = rows::row_of(&mut rows, (input, inputs[input].label), kernel, &source);
-        let which = Which { chosen, first: row.launches == 0 };
-        let outcomes = count(&source, which, options.threads, &on_block, &mut row.earlier);
-        let outcomes = outcomes.map_err(|why| {
+        let unreadable = |why| {
             let label = inputs[input].label.to_owned();
             let of_input = launches.iter().filter(|(of, _)| *of == input);
             let chosen: Vec<usize> = of_input.map(|(_, launch)| *launch as usize).collect();
@@ -140,7 +135,13 @@ pub fn run(
                 Some(found) => StudyError::Launches { input, label, unreadable: Box::new(found) },
                 None => StudyError::Trace { input, label, why: Box::new(why) },
             }
-        })?;
+        };
+        let source = TraceLaunch::new(inputs[input].trace, launch).map_err(unreadable)?;
+        let kernel = inputs[input].trace.launches()[launch as usize].kernel;
+        let row = rows::row_of(&mut rows, (input, inputs[input].label), kernel, &source);
+        let which = Which { chosen, first: row.launches == 0 };
+        let outcomes = count(&source, which, options.threads, &on_block, &mut row.earlier);
+        let outcomes = outcomes.map_err(unreadable)?;
         row.add(&outcomes, source.blocks());
     }
     let notes = incomplete_notes(inputs);

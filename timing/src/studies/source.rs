@@ -4,6 +4,7 @@
 //! The trace reader is one implementation; tests build others in memory. Unlike the pipeline's source, a
 //! study also sees predicates, and there is no timing.
 
+use super::StudyError;
 use crate::source::{MemAccess, SourceError, Step, Upcoming};
 use trace_format::isa::MachineKernel;
 use trace_format::reader::{Trace, WarpCursor};
@@ -79,17 +80,21 @@ pub trait LaunchPaths: Sync {
 pub struct TraceLaunch<'a> {
     trace: &'a Trace,
     launch: u32,
+    banks: Banks,
 }
 
 impl<'a> TraceLaunch<'a> {
     /// The launch with a number.
     ///
+    /// # Errors
+    /// The record of the launch cannot be read.
+    ///
     /// # Panics
     /// If the trace has no such launch.
-    #[must_use]
-    pub fn new(trace: &'a Trace, launch: u32) -> TraceLaunch<'a> {
-        assert!((launch as usize) < trace.launches().len(), "launch {launch} exists");
-        TraceLaunch { trace, launch }
+    pub fn new(trace: &'a Trace, launch: u32) -> Result<TraceLaunch<'a>, StudyError> {
+        let read = trace.launch_record(launch);
+        let banks = read.map_err(|why| StudyError::Launch { launch, why: why.to_string() })?.banks;
+        Ok(TraceLaunch { trace, launch, banks })
     }
 }
 
@@ -109,7 +114,7 @@ impl LaunchPaths for TraceLaunch<'_> {
     }
 
     fn banks(&self) -> &Banks {
-        &self.trace.launches()[self.launch as usize].banks
+        &self.banks
     }
 
     fn warp_instructions(&self) -> u64 {

@@ -315,9 +315,9 @@ fn outcome(replayed: &Replay, ready: &Ready) -> Outcome {
         numbers
     };
     let launches = replayed.launches.iter().map(|launch| LaunchResult {
-        kernel: launch.kernel.clone(),
         launch: launch.launch,
         numbers: numbers(&launch.stats),
+        kernel: launch.kernel,
     });
     Outcome {
         launches: launches.collect(),

@@ -73,19 +73,17 @@ struct Shown<'a> {
 pub fn write(out: impl Write, trace: &Trace, replay: &Replay, command: &str) -> io::Result<Contents> {
     let mut out = Counted::new(out);
     let (mut rows, mut recordings) = (Vec::new(), Vec::new());
-    for launch in &replay.launches {
-        let kernel = trace.kernel(launch.kernel_index);
-        for recording in &launch.recordings {
-            let insts = recording.insts.iter().enumerate();
-            let place = recordings.len();
-            rows.extend(insts.map(|(index, record)| Shown {
-                record,
-                kernel,
-                sm: recording.sm,
-                at: (place, index),
-            }));
-            recordings.push(recording);
-        }
+    for (position, recording) in &replay.recordings {
+        let kernel = trace.kernel(replay.launches.get(*position).kernel_index);
+        let insts = recording.insts.iter().enumerate();
+        let place = recordings.len();
+        rows.extend(insts.map(|(index, record)| Shown {
+            record,
+            kernel,
+            sm: recording.sm,
+            at: (place, index),
+        }));
+        recordings.push(recording);
     }
     rows.sort_by_key(|row| (row.record.fetched, row.sm));
     let mut ids: Vec<Vec<u32>> = recordings.iter().map(|recording| vec![0; recording.insts.len()]).collect();

@@ -75,17 +75,16 @@ pub fn write(
     launches(&mut writer, replay)?;
     counters::of_gpu(&mut writer, replay, columns)?;
     let mut named = BTreeSet::new();
-    for launch in &replay.launches {
+    for (position, recording) in &replay.recordings {
+        let launch = replay.launches.get(*position);
         let kernel = trace.kernel(launch.kernel_index);
-        for recording in &launch.recordings {
-            let pid = recording.sm as u32 + 1;
-            if named.insert((pid, 0)) {
-                writer.name(pid, 0, "process_name", json!({ "name": format!("SM {}", recording.sm) }))?;
-                writer.name(pid, 0, "process_sort_index", json!({ "sort_index": pid }))?;
-            }
-            tracks(&mut writer, &mut named, pid, recording)?;
-            spans(&mut writer, pid, recording, kernel, &launch.stats.techniques)?;
+        let pid = recording.sm as u32 + 1;
+        if named.insert((pid, 0)) {
+            writer.name(pid, 0, "process_name", json!({ "name": format!("SM {}", recording.sm) }))?;
+            writer.name(pid, 0, "process_sort_index", json!({ "sort_index": pid }))?;
         }
+        tracks(&mut writer, &mut named, pid, recording)?;
+        spans(&mut writer, pid, recording, kernel, &launch.stats.techniques)?;
     }
     counters::of_sms(&mut writer, replay)?;
     l2::write(&mut writer, replay)?;
@@ -114,8 +113,8 @@ fn launches<W: Write>(writer: &mut Writer<W>, replay: &Replay) -> io::Result<()>
             json!({ "name": format!("launches of stream {stream}") }),
         )?;
     }
-    for launch in &replay.launches {
-        let args = launch_args(launch);
+    for launch in replay.launches.iter() {
+        let args = launch_args(&launch);
         writer.span(
             (0, track(launch.stream)),
             &warplab_host::symbols::signature(&launch.kernel),

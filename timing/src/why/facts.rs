@@ -147,17 +147,46 @@ facts! {
     barriers_per_warp: f64;
 }
 
+/// All launches of a kernel.
+#[derive(Debug)]
+pub struct LaunchesOfKernel {
+    /// The first of them.
+    pub(super) first: LaunchStats,
+    /// Their positions in the trace.
+    pub(super) numbers: Vec<usize>,
+    /// Statistics of all together.
+    pub(super) stats: Stats,
+    /// Blocks of all together.
+    pub(super) blocks: u64,
+}
+
+impl From<LaunchStats> for LaunchesOfKernel {
+    fn from(first: LaunchStats) -> LaunchesOfKernel {
+        let (stats, blocks) = (first.stats.clone(), first.blocks);
+        LaunchesOfKernel { numbers: vec![first.launch], stats, blocks, first }
+    }
+}
+
+impl LaunchesOfKernel {
+    /// Adds a further launch.
+    pub fn add(&mut self, launch: &LaunchStats) {
+        self.numbers.push(launch.launch);
+        self.stats.merge(&launch.stats);
+        self.blocks += launch.blocks;
+    }
+}
+
 fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 impl Facts {
-    /// The figures of a kernel's launches, whose merged statistics are given.
+    /// The figures of a kernel's launches.
     #[must_use]
-    pub fn new(stats: &Stats, launches: &[&LaunchStats], config: &GpuConfig) -> Facts {
+    pub fn new(kernel: &LaunchesOfKernel, config: &GpuConfig) -> Facts {
+        let LaunchesOfKernel { first, numbers, stats, blocks } = kernel;
         let (c, latency) = (&stats.counters, &stats.latency);
-        let first = launches[0];
-        let count = launches.len() as u64;
+        let count = numbers.len() as u64;
         let launch_cycles = (count * config.launch.latency_cycles).min(c.cycles);
         let run_cycles = c.cycles - launch_cycles;
         let sms = u64::from(config.gpu.sms);
@@ -192,7 +221,7 @@ impl Facts {
             peak_ipc_per_sm: schedulers as f64,
             sms,
             active_sms: ratio(c.active_sm_cycles, run_cycles),
-            blocks_per_launch: ratio(launches.iter().map(|launch| launch.blocks).sum(), count),
+            blocks_per_launch: ratio(*blocks, count),
             threads_per_block: first.threads_per_block.into(),
             blocks_per_sm: first.blocks_per_sm.into(),
             registers_per_thread: first.registers_per_thread.into(),

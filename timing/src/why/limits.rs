@@ -624,13 +624,12 @@ mod tests {
             occupancy_limit: Resource::Warps,
             preferred_shared_bytes: None,
             registers_per_thread: 16,
-            stats: stats.clone(),
+            ended_at: stats.counters.cycles,
+            stats,
             per_sm: Vec::new(),
             launched_at: 0,
-            ended_at: stats.counters.cycles,
-            recordings: Vec::new(),
         };
-        memory(&Facts::new(&stats, &[&launch], &config)).why
+        memory(&Facts::new(&launch.into(), &config)).why
     }
 
     #[test]

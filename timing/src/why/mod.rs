@@ -10,9 +10,9 @@ pub mod text;
 mod words;
 
 use crate::config::GpuConfig;
-use crate::replay::{LaunchStats, Replay};
-use crate::stats::{Stall, Stats};
-use facts::Facts;
+use crate::replay::Replay;
+use crate::stats::Stall;
+use facts::{Facts, LaunchesOfKernel};
 use limits::{Finding, LIMITS, Limit};
 use serde_json::{Map, Value, json};
 use words::plain;
@@ -51,18 +51,14 @@ const ISSUE_BOUND: f64 = 0.6;
 /// Diagnoses each kernel of a replay, in the order of their first launch.
 #[must_use]
 pub fn diagnose(replay: &Replay, config: &GpuConfig) -> Vec<Diagnosis> {
-    let mut kernels: Vec<u32> = Vec::new();
-    for launch in &replay.launches {
-        if !kernels.contains(&launch.kernel_index) {
-            kernels.push(launch.kernel_index);
+    let mut kernels: Vec<LaunchesOfKernel> = Vec::new();
+    for launch in replay.launches.iter() {
+        match kernels.iter_mut().find(|kernel| kernel.first.kernel_index == launch.kernel_index) {
+            Some(kernel) => kernel.add(&launch),
+            None => kernels.push(LaunchesOfKernel::from(launch)),
         }
     }
-    let of = |kernel: &u32| {
-        let launches: Vec<&LaunchStats> =
-            replay.launches.iter().filter(|launch| launch.kernel_index == *kernel).collect();
-        diagnose_kernel(&launches, config)
-    };
-    kernels.iter().map(of).collect()
+    kernels.into_iter().map(|kernel| diagnose_kernel(kernel, config)).collect()
 }
 
 /// The scheduler slots of a result's `stalls` by what they were spent on, the largest number first.
@@ -77,12 +73,9 @@ pub fn slots_by_limit(stalls: &Value) -> Vec<(&'static str, u64)> {
     slots
 }
 
-fn diagnose_kernel(launches: &[&LaunchStats], config: &GpuConfig) -> Diagnosis {
-    let mut stats = Stats::default();
-    for launch in launches {
-        stats.merge(&launch.stats);
-    }
-    let facts = Facts::new(&stats, launches, config);
+fn diagnose_kernel(kernel: LaunchesOfKernel, config: &GpuConfig) -> Diagnosis {
+    let facts = Facts::new(&kernel, config);
+    let stats = &kernel.stats;
     let all = stats.stalls.total().max(1) as f64;
     let run = (stats.stalls.total() - stats.stalls.get(Stall::Launch)).max(1) as f64;
     let found = |limit: &'static Limit| {
@@ -97,8 +90,8 @@ fn diagnose_kernel(launches: &[&LaunchStats], config: &GpuConfig) -> Diagnosis {
     let mut limits: Vec<Found> = LIMITS.iter().filter_map(found).collect();
     limits.sort_by(|a, b| b.share.total_cmp(&a.share));
     Diagnosis {
-        kernel: launches[0].kernel.clone(),
-        launches: launches.iter().map(|launch| launch.launch).collect(),
+        kernel: kernel.first.kernel,
+        launches: kernel.numbers,
         notes: limits::notes(&facts),
         facts,
         limits,

@@ -6,11 +6,12 @@ use crate::program::Program;
 use crate::scout::Scouts;
 use crate::view::{InstView, WarpView};
 use crate::write::RegisterWrite;
+use serde::{Deserialize, Serialize};
 use trace_format::isa::{Pred, Reg, UniformReg};
 use trace_format::semantics::Row;
 
 /// A technique's accounts in one SM.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Ledger {
     /// Values that the technique supplied in place of the register file, of a unit or of memory.
@@ -29,6 +30,7 @@ pub struct Ledger {
     /// compared with nothing.
     pub kept: u64,
     /// The comparisons of the current call.
+    #[serde(skip)]
     pub proofs: Proofs,
 }
 

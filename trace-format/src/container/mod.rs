@@ -15,6 +15,7 @@ pub(crate) mod sanity;
 pub use error::{ErrorKind, Place, TraceError};
 pub use frame::{SECTIONS, section_bytes};
 pub use records::{
-    BufferNote, Contents, CutRecord, Header, LaunchRecord, TransferKind, TransferRecord, WaitRecord,
+    BufferNote, Contents, CutRecord, Header, LaunchHead, LaunchRecord, TransferKind, TransferRecord,
+    WaitRecord,
 };
 pub use sample::Sample;

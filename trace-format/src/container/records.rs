@@ -163,6 +163,42 @@ pub struct LaunchRecord {
     pub shared_carveout_percent: Option<u8>,
 }
 
+/// What a reader keeps of a launch in memory; constants and allocations are read when they are asked for
+/// ([`Trace::launch_record`](crate::reader::Trace::launch_record)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LaunchHead {
+    /// As [`LaunchRecord::kernel`].
+    pub kernel: u32,
+    /// As [`LaunchRecord::geometry`].
+    pub geometry: Geometry,
+    /// As [`LaunchRecord::dynamic_shared_bytes`].
+    pub dynamic_shared_bytes: u32,
+    /// As [`LaunchRecord::number`].
+    pub number: u64,
+    /// As [`LaunchRecord::stream`].
+    pub stream: u64,
+    /// As [`LaunchRecord::sample`].
+    pub sample: Sample,
+    /// As [`LaunchRecord::shared_carveout_percent`].
+    pub shared_carveout_percent: Option<u8>,
+}
+
+impl From<&LaunchRecord> for LaunchHead {
+    fn from(launch: &LaunchRecord) -> LaunchHead {
+        let LaunchRecord { kernel, geometry, dynamic_shared_bytes, number, stream, sample, .. } = *launch;
+        let shared_carveout_percent = launch.shared_carveout_percent;
+        LaunchHead { kernel, geometry, dynamic_shared_bytes, number, stream, sample, shared_carveout_percent }
+    }
+}
+
+impl LaunchHead {
+    /// Number of blocks in the trace if the launch was recorded to its end.
+    #[must_use]
+    pub fn sampled_blocks(&self) -> u64 {
+        self.sample.count(self.geometry.blocks())
+    }
+}
+
 /// Preferences of a launch, in a record of their own, so that launches without any are stored as ever.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Preferences {
@@ -175,6 +211,16 @@ impl Preferences {
     pub(crate) fn of(launch: &LaunchRecord) -> Option<Preferences> {
         let shared_carveout_percent = launch.shared_carveout_percent;
         shared_carveout_percent.map(|_| Preferences { shared_carveout_percent })
+    }
+
+    /// Checks that the preferences are possible.
+    pub(crate) fn check(self) -> Result<(), String> {
+        match self.shared_carveout_percent.filter(|percent| *percent > 100) {
+            Some(percent) => {
+                Err(format!("a carve-out of {percent} percent of shared memory cannot be preferred"))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -257,7 +303,7 @@ impl LaunchRecord {
     /// Number of blocks in the trace if the launch was recorded to its end.
     #[must_use]
     pub fn sampled_blocks(&self) -> u64 {
-        self.sample.count(self.geometry.blocks())
+        LaunchHead::from(self).sampled_blocks()
     }
 
     /// Checks that grid and block can be launched.
@@ -265,9 +311,7 @@ impl LaunchRecord {
     /// # Errors
     /// Grid or block is invalid; the error says how.
     pub fn check(&self) -> Result<(), String> {
-        if let Some(percent) = self.shared_carveout_percent.filter(|percent| *percent > 100) {
-            return Err(format!("a carve-out of {percent} percent of shared memory cannot be preferred"));
-        }
+        Preferences { shared_carveout_percent: self.shared_carveout_percent }.check()?;
         let product = |of: [u32; 3]| of.iter().try_fold(1u64, |p, &n| p.checked_mul(u64::from(n)));
         match product(self.geometry.block) {
             Some(1..=MAX_THREADS_PER_BLOCK) => {}

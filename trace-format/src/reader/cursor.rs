@@ -133,7 +133,7 @@ impl WarpCursor {
     ) -> Result<WarpCursor, TraceError> {
         let walk = PathWalk::start(file, launch, block, warp)?;
         let data = values_of(&walk)?;
-        let code = walk.file.code(launch);
+        let code = walk.file.code(launch)?;
         let state = Warp::new(&code);
         let mem = MemAccess { space: Space::Global, bytes_per_lane: 0, mask: 0, addresses: [0; WARP_SIZE] };
         let mut cursor = WarpCursor {
@@ -168,7 +168,7 @@ impl WarpCursor {
             self.walk.restart(block, warp)?;
         } else {
             self.walk = PathWalk::start(self.walk.file.clone(), launch, block, warp)?;
-            self.code = self.walk.file.code(launch);
+            self.code = self.walk.file.code(launch)?;
             self.warp.rebind(&self.code);
             let (file, guards_alone) = (&self.walk.file, self.guards_alone);
             let of = |_| if guards_alone { file.guards(launch) } else { file.slice(launch) };

@@ -5,14 +5,17 @@ use super::source::{self, Source};
 use crate::container::error::ErrorKind;
 use crate::container::format::{self, RECORD_HEAD_BYTES, RecordRef, Tag};
 use crate::container::frame::{Frame, FrameValues, TABLE_END, section_bytes};
-use crate::container::records::FrameEntry;
-use crate::container::{Header, LaunchRecord, TraceError, TransferRecord, WaitRecord};
+use crate::container::records::{self, FrameEntry};
+use crate::container::{Header, LaunchHead, LaunchRecord, TraceError, TransferRecord, WaitRecord};
 use crate::encode::layout::StreamLayout;
 use crate::isa::{MachineKernel, TimingSlice};
 use crate::semantics::{Code, Template};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use warplab_host::text::one_line;
 
 /// A kernel with the data that cursors derive from it.
 #[derive(Debug)]
@@ -39,26 +42,41 @@ pub(crate) struct TraceFile {
     pub records: Vec<(Tag, u64, u64)>,
     pub incomplete: Option<String>,
     pub cache: FrameCache,
+    /// Kernels with the constants of launches that cursors use: kept for every launch, they would fill memory.
+    pub code: Mutex<BTreeMap<u32, Weak<Code>>>,
+}
+
+/// Escapes line ends and other control characters: texts of a trace are printed, and become lines of other files.
+pub(super) fn in_line(text: &mut String) {
+    if let Cow::Owned(escaped) = one_line(text) {
+        *text = escaped;
+    }
+}
+
+/// Where the record of a launch is in the file, and the hash of its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub offset: u64,
+    pub hash: u64,
 }
 
 /// A launch of a trace.
 #[derive(Debug)]
 pub struct Launch {
-    pub(super) record: LaunchRecord,
+    pub(super) head: LaunchHead,
+    pub(super) place: Place,
     pub(super) frames: Range<usize>,
     pub(super) blocks_recorded: u64,
     pub(super) warp_instructions: u64,
     pub(super) thread_instructions: u64,
-    pub(super) cut: Option<String>,
-    /// The kernel with the launch's constants, while a cursor uses it: kept for every launch, it would fill memory.
-    pub(super) code: Mutex<Weak<Code>>,
+    pub(super) cut: Option<Box<str>>,
 }
 
 impl std::ops::Deref for Launch {
-    type Target = LaunchRecord;
+    type Target = LaunchHead;
 
-    fn deref(&self) -> &LaunchRecord {
-        &self.record
+    fn deref(&self) -> &LaunchHead {
+        &self.head
     }
 }
 
@@ -73,13 +91,13 @@ impl Launch {
     /// Number in the grid, x fastest, of a recorded block.
     #[must_use]
     pub fn grid_block(&self, recorded: u64) -> u64 {
-        self.record.sample.block(recorded, self.geometry.blocks())
+        self.head.sample.block(recorded, self.geometry.blocks())
     }
 
     /// Number among the recorded blocks of a block of the grid.
     #[must_use]
     pub fn recorded_block(&self, block: u64) -> Option<u64> {
-        let position = self.record.sample.position(block, self.geometry.blocks())?;
+        let position = self.head.sample.position(block, self.geometry.blocks())?;
         (position < self.blocks_recorded).then_some(position)
     }
 
@@ -114,24 +132,44 @@ impl TraceFile {
     }
 
     pub(crate) fn layout(&self, launch: u32) -> Arc<StreamLayout> {
-        self.kernels[self.launches[launch as usize].record.kernel as usize].layout.clone()
+        self.kernels[self.launches[launch as usize].kernel as usize].layout.clone()
     }
 
-    pub(crate) fn code(&self, launch: u32) -> Arc<Code> {
+    /// The whole record of a launch, read again from the file.
+    pub(crate) fn launch_record(&self, launch: u32) -> Result<LaunchRecord, TraceError> {
+        let Launch { head, place, .. } = &self.launches[launch as usize];
+        let read = |record: RecordRef<'_>| {
+            let same = record.tag == format::LAUNCH && record.is_intact() && record.hash() == place.hash;
+            match same {
+                true => records::decode::<LaunchRecord>(record.payload),
+                false => Err("the file has been changed since it was opened".into()),
+            }
+        };
+        let damaged = |what: String| self.damaged("launch", place.offset, what);
+        let read = self.source.record(place.offset, read).map_err(|error| damaged(source::told(&error)))?;
+        let gone = || damaged("the file has been truncated since it was opened".into());
+        let mut record = read.ok_or_else(gone)?.map_err(damaged)?;
+        record.buffers.iter_mut().for_each(|buffer| in_line(&mut buffer.name));
+        record.shared_carveout_percent = head.shared_carveout_percent;
+        Ok(record)
+    }
+
+    pub(crate) fn code(&self, launch: u32) -> Result<Arc<Code>, TraceError> {
         let l = &self.launches[launch as usize];
-        let entry = &self.kernels[l.record.kernel as usize];
-        let mut known = l.code.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(code) = known.upgrade() {
-            return code;
+        let entry = &self.kernels[l.kernel as usize];
+        let mut known = self.code.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(code) = known.get(&launch).and_then(Weak::upgrade) {
+            return Ok(code);
         }
+        known.retain(|_, code| code.strong_count() > 0);
         let template = entry.template.get_or_init(|| Template::of(&entry.kernel));
-        let code = Arc::new(template.bind(&l.record.banks));
-        *known = Arc::downgrade(&code);
-        code
+        let code = Arc::new(template.bind(&self.launch_record(launch)?.banks));
+        known.insert(launch, Arc::downgrade(&code));
+        Ok(code)
     }
 
     pub(crate) fn slice(&self, launch: u32) -> Arc<TimingSlice> {
-        let entry = &self.kernels[self.launches[launch as usize].record.kernel as usize];
+        let entry = &self.kernels[self.launches[launch as usize].kernel as usize];
         match &entry.layout.slice {
             Some(slice) => slice.clone(),
             None => entry.slice.get_or_init(|| Arc::new(TimingSlice::of(&entry.kernel))).clone(),
@@ -140,7 +178,7 @@ impl TraceFile {
 
     /// The slice of guards; that of a trace of addresses holds no other values.
     pub(crate) fn guards(&self, launch: u32) -> Arc<TimingSlice> {
-        let entry = &self.kernels[self.launches[launch as usize].record.kernel as usize];
+        let entry = &self.kernels[self.launches[launch as usize].kernel as usize];
         match &entry.layout.slice {
             Some(slice) => slice.clone(),
             None => entry.guards.get_or_init(|| Arc::new(TimingSlice::of_guards(&entry.kernel))).clone(),
@@ -160,7 +198,7 @@ impl TraceFile {
         let Some(l) = self.launch(launch) else {
             return Err(self.missing(format!("no launch {launch}; there are {}", self.launches.len())));
         };
-        let (blocks, warps) = (l.record.sampled_blocks(), l.geometry.warps_per_block());
+        let (blocks, warps) = (l.sampled_blocks(), l.geometry.warps_per_block());
         if block >= blocks {
             let sampled = if l.is_whole() { "" } else { " in the trace" };
             let what = format!("launch {launch} has no block {block}{sampled}; there are {blocks}");

@@ -17,7 +17,7 @@ pub use path::{PathCursor, PathStep};
 
 use crate::container::format::Tag;
 use crate::container::records::FrameEntry;
-use crate::container::{Header, TraceError, TransferRecord, WaitRecord};
+use crate::container::{Header, LaunchRecord, TraceError, TransferRecord, WaitRecord};
 use crate::isa::MachineKernel;
 use crate::semantics::Code;
 use file::TraceFile;
@@ -136,12 +136,25 @@ impl Trace {
         self.kernel(self.launches()[launch as usize].kernel)
     }
 
-    /// The kernel of a launch prepared with the launch's constants; made once.
+    /// Everything that was recorded of a launch, with its constants and allocations, which are read from the file.
+    ///
+    /// # Errors
+    /// The file has changed since it was opened, or cannot be read.
     ///
     /// # Panics
     /// When there is no such launch.
-    #[must_use]
-    pub fn code(&self, launch: u32) -> Arc<Code> {
+    pub fn launch_record(&self, launch: u32) -> Result<LaunchRecord, TraceError> {
+        self.file.launch_record(launch)
+    }
+
+    /// The kernel of a launch prepared with the launch's constants; made once as long as it is used.
+    ///
+    /// # Errors
+    /// As [`Trace::launch_record`].
+    ///
+    /// # Panics
+    /// When there is no such launch.
+    pub fn code(&self, launch: u32) -> Result<Arc<Code>, TraceError> {
         self.file.code(launch)
     }
 

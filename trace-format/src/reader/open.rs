@@ -1,22 +1,20 @@
 //! Opening a trace: by its index if it is complete, otherwise by walking its records.
 
 use super::cache::FrameCache;
-use super::file::{KernelEntry, Launch, TraceFile};
+use super::file::{KernelEntry, Launch, Place, TraceFile, in_line};
 use super::source::{Source, told};
 use crate::container::error::ErrorKind;
 use crate::container::format::{
     self, FOOTER_BYTES, PREAMBLE_BYTES, RECORD_HEAD_BYTES, RecordRef, Tag, word32,
 };
 use crate::container::frame::FrameHead;
-use crate::container::records::{self, FrameEntry, Index, Preferences};
+use crate::container::records::{self, FrameEntry, Index, LaunchHead, Preferences};
 use crate::container::sanity::check_kernel;
 use crate::container::{CutRecord, Header, LaunchRecord, TraceError, TransferRecord, WaitRecord};
 use crate::isa::{MachineKernel, table_hash};
-use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
-use warplab_host::text::one_line;
 
 impl TraceFile {
     pub(super) fn open(path: &Path) -> Result<TraceFile, TraceError> {
@@ -39,6 +37,7 @@ impl TraceFile {
             records: Vec::new(),
             incomplete,
             cache: FrameCache::default(),
+            code: Mutex::default(),
         };
         opened.read_records(&index.records)?;
         opened.assign_frames()?;
@@ -49,9 +48,10 @@ impl TraceFile {
         let mut header = None;
         for &(tag, offset) in records {
             let damaged = |section, what: String| self.damaged(section, offset, what);
-            let checked = |r: RecordRef<'_>| (r.tag == tag && r.is_intact()).then(|| r.payload.to_vec());
+            let checked =
+                |r: RecordRef<'_>| (r.tag == tag && r.is_intact()).then(|| (r.payload.to_vec(), r.hash()));
             let record = self.source.record(offset, checked).map_err(|e| damaged("record", told(&e)))?;
-            let Some(payload) = record.flatten() else {
+            let Some((payload, hash)) = record.flatten() else {
                 return Err(damaged("record", "its bytes do not match its hash".into()));
             };
             let bytes = (RECORD_HEAD_BYTES + payload.len()) as u64;
@@ -91,22 +91,20 @@ impl TraceFile {
                     attached.map_err(|e| self.damaged("control bits", offset, e))?;
                 }
                 format::LAUNCH => {
-                    let mut launch: LaunchRecord =
-                        records::decode(&payload).map_err(|e| damaged("launch", e))?;
-                    launch.buffers.iter_mut().for_each(|buffer| in_line(&mut buffer.name));
+                    let launch: LaunchRecord = records::decode(&payload).map_err(|e| damaged("launch", e))?;
                     launch.check().map_err(|e| damaged("launch", e))?;
                     if launch.kernel as usize >= self.kernels.len() {
                         return Err(damaged("launch", format!("it names unknown kernel {}", launch.kernel)));
                     }
-                    self.launches.push(Launch::new(launch));
+                    self.launches.push(Launch::new((&launch).into(), Place { offset, hash }));
                 }
                 format::PREFERENCES => {
                     let found: Preferences =
                         records::decode(&payload).map_err(|e| damaged("preferences", e))?;
                     let attached = match self.launches.last_mut() {
-                        Some(Launch { record, .. }) => {
-                            record.shared_carveout_percent = found.shared_carveout_percent;
-                            record.check()
+                        Some(Launch { head, .. }) => {
+                            head.shared_carveout_percent = found.shared_carveout_percent;
+                            found.check()
                         }
                         None => Err("they come before the first launch".into()),
                     };
@@ -134,7 +132,7 @@ impl TraceFile {
                             format!("it ends launch {number}, which is not the previous one"),
                         ));
                     }
-                    self.launches[number].cut = Some(cut.why);
+                    self.launches[number].cut = Some(cut.why.into());
                 }
                 _ if tag[0].is_ascii_lowercase() => {}
                 _ => {
@@ -180,7 +178,7 @@ impl TraceFile {
             launch.frames = start..at;
             launch.blocks_recorded = next;
             (launch.warp_instructions, launch.thread_instructions) = (warp_instructions, thread_instructions);
-            let blocks = launch.record.sampled_blocks();
+            let blocks = launch.sampled_blocks();
             if next > blocks || (next < blocks && self.incomplete.is_none() && launch.cut.is_none()) {
                 let what =
                     format!("launch {number} has {blocks} recorded blocks, but {next} are in its frames");
@@ -195,15 +193,15 @@ impl TraceFile {
 }
 
 impl Launch {
-    fn new(record: LaunchRecord) -> Launch {
+    fn new(head: LaunchHead, place: Place) -> Launch {
         Launch {
-            record,
+            head,
+            place,
             frames: 0..0,
             blocks_recorded: 0,
             warp_instructions: 0,
             thread_instructions: 0,
             cut: None,
-            code: Mutex::default(),
         }
     }
 }
@@ -258,13 +256,6 @@ fn walk(file: &Source, why: &str) -> io::Result<(Index, Option<String>)> {
     let text =
         format!("{why}: it was cut off or damaged; readable up to byte {offset} of {bytes}, {frames} frames");
     Ok((index, Some(text)))
-}
-
-/// Escapes line ends and other control characters: texts of a trace are printed, and become lines of other files.
-fn in_line(text: &mut String) {
-    if let Cow::Owned(escaped) = one_line(text) {
-        *text = escaped;
-    }
 }
 
 fn texts_in_line(kernel: &mut MachineKernel) {

@@ -38,7 +38,7 @@ pub(super) fn of_gpu<W: Write>(
     let rows: usize = replay.series.iter().map(|(_, series)| series.rows.len()).sum();
     let together = rows.div_ceil(MOST_ROWS).max(1);
     for (launches, series) in &replay.series {
-        let start = replay.launches[launches.start].launched_at;
+        let start = replay.launches.get(launches.start).launched_at;
         if columns.is_empty() {
             let own =
                 Column::default_of(&replay.total.techniques.iter().map(|one| one.info).collect::<Vec<_>>());
@@ -110,14 +110,14 @@ fn rounded(value: f64) -> f64 {
 
 /// Points that each counter track of an SM may have.
 fn points_of_each(replay: &Replay) -> usize {
-    let recordings: usize = replay.launches.iter().map(|launch| launch.recordings.len()).sum();
+    let recordings: usize = replay.recordings.len();
     (MOST_POINTS / (3 * recordings.max(1))).clamp(FEWEST_POINTS, 1000)
 }
 
 /// The counter tracks of the shown SMs: averages over intervals of equal length within what is shown of a launch.
 pub(super) fn of_sms<W: Write>(writer: &mut Writer<W>, replay: &Replay) -> io::Result<()> {
     let points = points_of_each(replay);
-    for recording in replay.launches.iter().flat_map(|launch| &launch.recordings) {
+    for (_, recording) in &replay.recordings {
         let start = recording.slots.iter().map(|run| run.start).min();
         let end = recording.slots.iter().map(|run| run.end).max();
         let Some((start, end)) = start.zip(end) else { continue };

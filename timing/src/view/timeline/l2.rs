@@ -26,7 +26,7 @@ struct Access<'a> {
 /// Writes the slices, their accesses and the arrows.
 pub(super) fn write<W: Write>(writer: &mut Writer<W>, replay: &Replay) -> io::Result<()> {
     let mut accesses = Vec::new();
-    for recording in replay.launches.iter().flat_map(|launch| &launch.recordings) {
+    for (_, recording) in &replay.recordings {
         collect(recording, &mut accesses);
     }
     accesses.sort_by_key(|access| (access.request.slice, access.request.looked_up));

@@ -29,6 +29,8 @@ pub enum Place {
     Uniform(u8),
     /// A predicate, uniform ones among them.
     Predicate(Pred),
+    /// A predicate that guards the instruction, where that takes longer than reading it.
+    Guard(Pred),
 }
 
 impl fmt::Display for Place {
@@ -37,6 +39,7 @@ impl fmt::Display for Place {
             Place::Register(number) => write!(f, "R{number}"),
             Place::Uniform(number) => write!(f, "UR{number}"),
             Place::Predicate(predicate) => write!(f, "{predicate}"),
+            Place::Guard(predicate) => write!(f, "@{predicate}"),
         }
     }
 }
@@ -118,20 +121,47 @@ pub fn check<'a>(cubin: &Cubin<'a>, function: &Function<'a>) -> Checked {
     let mut words: Vec<Option<Instruction>> = function.instructions().take(length).map(Result::ok).collect();
     words.resize(code.insts.len(), None);
     let kernel = MachineKernel { functions: code.functions, insts: code.insts, ..MachineKernel::default() };
+    let view = |(inst, word): (&Inst, &Option<Instruction>)| {
+        word.as_ref().map(|word| View::of(inst, word, cubin.target))
+    };
+    let views: Vec<Option<View>> = kernel.insts.iter().zip(&words).map(view).collect();
+    Checked { hazards: hazards(&kernel, &views), instructions: length, unknown }
+}
+
+/// What a machine says of an instruction of a kernel that is not its own machine code.
+#[derive(Clone, Copy, Debug)]
+pub struct Assigned {
+    /// The bits that the instruction was given.
+    pub bits: ControlBits,
+    /// Cycles until its results are there; none if that is not known.
+    pub latency: Option<u8>,
+    /// Cycles that a predicate takes longer to guard an instruction than to be read by one.
+    pub guard_cycles: u8,
+}
+
+/// Checks control bits that were assigned to the instructions of a kernel for a machine.
+///
+/// # Panics
+/// If there are not as many as the kernel has instructions.
+#[must_use]
+pub fn check_assigned(kernel: &MachineKernel, assigned: &[Assigned]) -> Vec<Hazard> {
+    assert_eq!(kernel.insts.len(), assigned.len(), "bits of every instruction");
+    let view = |(inst, assigned): (&Inst, &Assigned)| Some(View::assigned(inst, assigned));
+    let views: Vec<Option<View>> = kernel.insts.iter().zip(assigned).map(view).collect();
+    hazards(kernel, &views)
+}
+
+/// The hazards of all paths, in the order of the consumers.
+fn hazards(kernel: &MachineKernel, views: &[Option<View>]) -> Vec<Hazard> {
     let mut hazards: Vec<Hazard> = Vec::new();
-    paths(&kernel, &words, cubin.target, &mut |hazard| hazards.push(hazard));
+    paths(kernel, views, &mut |hazard| hazards.push(hazard));
     hazards.sort_unstable();
     hazards.dedup();
-    Checked { hazards, instructions: length, unknown }
+    hazards
 }
 
 /// Follows every path until the outstanding accesses before each block no longer change.
-fn paths(
-    kernel: &MachineKernel,
-    words: &[Option<Instruction>],
-    target: Target,
-    found: &mut dyn FnMut(Hazard),
-) {
+fn paths(kernel: &MachineKernel, views: &[Option<View>], found: &mut dyn FnMut(Hazard)) {
     let flow = kernel.flow();
     let successors = flow.call_graph_successors(kernel);
     let mut before: Vec<Option<Outstanding>> = vec![None; flow.blocks().len()];
@@ -144,8 +174,8 @@ fn paths(
         let Some(mut state) = before[block].clone() else { continue };
         let range = flow.blocks()[block];
         for pc in (range.first.0..range.end.0).map(Pc) {
-            if let Some(word) = &words[pc.index()] {
-                state.step(pc, (&kernel.insts[pc.index()], word), target, found);
+            if let Some(view) = &views[pc.index()] {
+                state.step(pc, view, found);
             }
         }
         for next in &successors[block] {
@@ -237,32 +267,25 @@ impl Outstanding {
     }
 
     /// Issues an instruction: waits for its counters, compares what it accesses, and adds its own accesses.
-    fn step(
-        &mut self,
-        pc: Pc,
-        (inst, word): (&Inst, &Instruction),
-        target: Target,
-        found: &mut dyn FnMut(Hazard),
-    ) {
-        let control = word.control;
+    fn step(&mut self, pc: Pc, view: &View, found: &mut dyn FnMut(Hazard)) {
+        let View { bits, barrier, ends_reads, accesses } = view;
         for &(counter, producer) in self.fresh.keys() {
-            if control.wait_mask >> counter & 1 != 0 {
+            if bits.waits_for >> counter & 1 != 0 {
                 let why = Why::JustCounted(counter);
                 found(Hazard { consumer: pc, producer, place: None, why });
             }
         }
-        self.wait(control.wait_mask);
-        if let Some(barrier) = DependenceBarrier::of(word) {
+        self.wait(bits.waits_for);
+        if let Some(barrier) = barrier {
             self.wait(barrier.others);
             self.wait_until(barrier.counter, barrier.most);
         }
-        if word.mnemonic == "BAR" && !word.has("DEFER_BLOCKING") {
+        if *ends_reads {
             self.accesses.retain(|key, _| key.is_write);
         }
-        let accesses = Accesses::of(inst, word, target);
-        self.compare(pc, &accesses, found);
-        self.advance(cycles(word));
-        self.add(pc, word, &accesses);
+        self.compare(pc, accesses, found);
+        self.advance(cycles(bits));
+        self.add(pc, bits, accesses);
     }
 
     /// Ends what counts with any of these counters.
@@ -363,9 +386,8 @@ impl Outstanding {
     }
 
     /// Adds the accesses of an instruction whose stall count has passed.
-    fn add(&mut self, pc: Pc, word: &Instruction, accesses: &Accesses) {
-        let control = word.control;
-        let passed = cycles(word);
+    fn add(&mut self, pc: Pc, control: &ControlBits, accesses: &Accesses) {
+        let passed = cycles(control);
         for counter in [control.write_counter, control.read_counter].into_iter().flatten() {
             let Some(increments) = self.increments.get_mut(usize::from(counter)) else { continue };
             increments.values_mut().for_each(|since| *since = since.saturating_add(1));
@@ -391,7 +413,13 @@ impl Outstanding {
             if let Place::Predicate(predicate) = place {
                 self.forget_lanes(*predicate);
             }
-            let end = match (accesses.latency, control.write_counter) {
+            let latency = match place {
+                Place::Guard(_) => {
+                    accesses.latency.map(|latency| latency.saturating_add(accesses.guard_cycles))
+                }
+                _ => accesses.latency,
+            };
+            let end = match (latency, control.write_counter) {
                 (Some(latency), None) => End::In(latency.saturating_sub(passed)),
                 _ => End::Counted(bit(control.write_counter), control.write_counter.map(|_| pc)),
             };
@@ -442,10 +470,48 @@ impl Queue {
 }
 
 /// Cycles from the issue of an instruction to that of the warp's next one.
-fn cycles(word: &Instruction) -> u8 {
-    let Control { stall_cycles, yields, .. } = word.control;
-    let bits = ControlBits { stall_cycles, yields, ..ControlBits::default() };
+fn cycles(bits: &ControlBits) -> u8 {
     bits.cycles_to_next_issue(YIELD_CYCLES) as u8
+}
+
+/// An instruction as the checker sees it.
+struct View {
+    bits: ControlBits,
+    barrier: Option<DependenceBarrier>,
+    /// Whether it waits until every register has been read.
+    ends_reads: bool,
+    accesses: Accesses,
+}
+
+impl View {
+    fn of(inst: &Inst, word: &Instruction, target: Target) -> View {
+        let Control { stall_cycles, yields, write_counter, read_counter, wait_mask, .. } = word.control;
+        let waits_for = wait_mask;
+        let bits = ControlBits {
+            stall_cycles,
+            yields,
+            write_counter,
+            read_counter,
+            waits_for,
+            ..ControlBits::default()
+        };
+        View {
+            bits,
+            barrier: DependenceBarrier::of(word),
+            ends_reads: word.mnemonic == "BAR" && !word.has("DEFER_BLOCKING"),
+            accesses: Accesses::of(inst, word, target),
+        }
+    }
+
+    fn assigned(inst: &Inst, assigned: &Assigned) -> View {
+        let Assigned { bits, latency, guard_cycles } = *assigned;
+        View {
+            bits,
+            barrier: None,
+            ends_reads: false,
+            accesses: Accesses::assigned(inst, latency, guard_cycles),
+        }
+    }
 }
 
 /// What an instruction reads and writes, and when.
@@ -456,11 +522,29 @@ struct Accesses {
     latency: Option<u8>,
     /// Cycles after issue at which it reads its operands, compared with other instructions.
     slack: u8,
+    /// Cycles that a predicate takes longer to guard an instruction.
+    guard_cycles: u8,
     lanes: Lanes,
     queue: Queue,
 }
 
 impl Accesses {
+    /// Of an instruction of a machine on which nothing is known to be in order but results of known latency.
+    fn assigned(inst: &Inst, latency: Option<u8>, guard_cycles: u8) -> Accesses {
+        let registers = inst.src_regs().map(|reg| Place::Register(reg.0));
+        let uniforms = inst.src_uniforms().map(|reg| Place::Uniform(reg.0));
+        let guard = (!inst.is_unguarded()).then_some(Place::Guard(inst.guard.pred));
+        let reads = registers.chain(uniforms).chain(inst.all_src_preds().map(Place::Predicate)).chain(guard);
+        let registers = inst.dst_regs().map(|reg| Place::Register(reg.0));
+        let uniforms = inst.dst_uniforms().map(|reg| Place::Uniform(reg.0));
+        let predicates = inst.all_dst_preds().flat_map(|pred| [Place::Predicate(pred), Place::Guard(pred)]);
+        let writes = registers.chain(uniforms).chain(predicates).collect();
+        let queue = if inst.kind().is_memory() { Queue::Memory } else { Queue::None };
+        // Whatever lanes take part: two instructions with opposite guards wait for each other here.
+        let (reads, lanes) = (reads.collect(), Lanes::ALL);
+        Accesses { reads, writes, latency, slack: 0, guard_cycles, lanes, queue }
+    }
+
     fn of(inst: &Inst, word: &Instruction, target: Target) -> Accesses {
         let registers = inst.src_regs().map(|reg| Place::Register(reg.0));
         let uniforms = inst.src_uniforms().map(|reg| Place::Uniform(reg.0));
@@ -488,6 +572,7 @@ impl Accesses {
             writes,
             latency: latency(inst, word, target),
             slack: slack(word, target),
+            guard_cycles: 0,
             lanes,
             queue,
         }

@@ -64,6 +64,8 @@ pub(crate) struct Sm<'a, S: LaunchSource> {
     schedulers: Vec<WarpScheduler>,
     /// Whether the kernel has control bits that the machine uses.
     has_control_bits: bool,
+    /// Whether techniques take part, for which a scoreboard stands behind control bits.
+    has_techniques: bool,
     has_uniform_registers: bool,
     /// Whether the scheduling policy has an active set.
     has_active_sets: bool,
@@ -153,6 +155,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             front: Front::new(machine),
             code: CodePath::new(config, code, machine.last_code_line()),
             has_control_bits: machine.program.insts.iter().any(|inst| inst.control.is_some()),
+            has_techniques: !techniques.is_empty(),
             has_uniform_registers: machine.program.kernel.uniform_registers > 0,
             has_active_sets: scheduler.has_active_set(),
             schedulers: vec![scheduler; schedulers],
@@ -160,7 +163,7 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             dependences: Dependences::new(warps, config.sub_core.yield_cycles),
             barriers: Barriers::new(blocks, warps),
             flights: Flights::new(warps),
-            reads: Operands::new(config, machine.plan.collectors, machine.plan.extra_collect_cycles),
+            reads: Operands::new(config, &machine.plan, !techniques.is_empty()),
             units: Units::new(config),
             load_store: LoadStore::new(config, machine.l1_ways, l1, texture, constants)
                 .with_prefetch_buffer(machine.plan.prefetch_buffer_lines),

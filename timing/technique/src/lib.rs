@@ -18,6 +18,7 @@
 
 pub mod config;
 pub mod context;
+pub mod control;
 pub mod declare;
 mod lanes;
 mod micro;
@@ -28,6 +29,7 @@ mod recording;
 mod scout;
 mod storage;
 mod technique;
+mod timed;
 mod verdict;
 mod view;
 mod write;

@@ -5,7 +5,7 @@ use super::windows::Windows;
 use crate::config::{GpuConfig, Organisation};
 use crate::program::TimedInst;
 use crate::stats::{Counters, Stall};
-use crate::techniques::{CollectorPlan, ReadFrom};
+use crate::techniques::{Plan, ReadFrom};
 
 /// The organisation of an SM's operands.
 #[derive(Clone, Debug)]
@@ -31,12 +31,17 @@ macro_rules! either {
 }
 
 impl Operands {
-    /// The parts of a configuration, with what techniques ask for.
+    /// The parts of a configuration, with what techniques ask for, if there are any.
     #[must_use]
-    pub(crate) fn new(config: &GpuConfig, per_warp: Option<CollectorPlan>, extra_cycles: u32) -> Operands {
+    pub(crate) fn new(config: &GpuConfig, plan: &Plan, has_techniques: bool) -> Operands {
+        let extra_cycles = plan.extra_collect_cycles;
         match config.sm.organisation {
-            Organisation::Collectors => Operands::Collectors(Collectors::new(config, per_warp, extra_cycles)),
-            Organisation::ControlBits => Operands::Windows(Box::new(Windows::new(config, extra_cycles))),
+            Organisation::Collectors => {
+                Operands::Collectors(Collectors::new(config, plan.collectors, extra_cycles))
+            }
+            Organisation::ControlBits => {
+                Operands::Windows(Box::new(Windows::new(config, extra_cycles, has_techniques)))
+            }
         }
     }
 

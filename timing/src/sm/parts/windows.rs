@@ -140,6 +140,8 @@ pub(crate) struct Windows {
     config: SubCore,
     /// Cycles that techniques add before the reads.
     extra: u64,
+    /// Whether registers that are read late are kept from being overwritten although control bits do so.
+    has_techniques: bool,
     banks: usize,
     dispatched: usize,
     /// By warp slot: what its next instruction needs.
@@ -158,9 +160,9 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// The sub-cores of a configuration; techniques delay reads by some cycles.
+    /// The sub-cores of a configuration; techniques delay reads by some cycles, and rely on the scoreboard.
     #[must_use]
-    pub(crate) fn new(config: &GpuConfig, extra_cycles: u32) -> Windows {
+    pub(crate) fn new(config: &GpuConfig, extra_cycles: u32, has_techniques: bool) -> Windows {
         let count = config.scheduler.count as usize;
         let banks = config.register_file.banks as usize / count;
         let core = Core {
@@ -180,6 +182,7 @@ impl Windows {
             cores: vec![core; count],
             config: config.sub_core.clone(),
             extra: extra_cycles.into(),
+            has_techniques,
             banks,
             dispatched: config.collectors.dispatch_per_scheduler as usize,
             heads: [Head { needs: Needs::Memory, constant: None }; 64],
@@ -325,7 +328,7 @@ impl Windows {
         let slot = usize::from(id.slot());
         let reads_late = matches!(needs, Needs::Memory | Needs::UnitQueue);
         let has_bits = inst.control.is_some_and(|bits| !bits.partial);
-        let held = if reads_late && !has_bits { demand.all } else { 0 };
+        let held = if reads_late && (self.has_techniques || !has_bits) { demand.all } else { 0 };
         if self.reads.len() <= slot {
             self.reads.resize(slot + 1, (0, 0));
         }

@@ -15,7 +15,7 @@ use crate::techniques::{
     Answered, Choice, Decision, InFlightId, InstView, IssueVerdict, Issuing, MicroId, OperandRead, ReadFrom,
     RegisterWrite, Rewritten, WriteTo,
 };
-use trace_format::isa::Kind;
+use trace_format::isa::{ControlBits, Kind};
 
 /// Result of an attempt to issue a warp's head.
 enum Attempt {
@@ -79,11 +79,13 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         }
     }
 
-    /// Looks up what keeps a warp's next instruction: its control bits, or the scoreboard.
+    /// Looks up what keeps a warp's next instruction: its control bits, or the scoreboard. With techniques a scoreboard stands
+    /// behind the bits, because they look at a result when it is written: no later instruction may overwrite it before.
     #[inline]
     fn look_at(&mut self, warp: usize, next: Option<&TimedInst>) {
         let bits = next.and_then(|inst| inst.control.as_ref());
-        self.scoreboard.look_at(warp, next.filter(|_| bits.is_none_or(|bits| bits.partial)));
+        let by_scoreboard = |bits: &ControlBits| self.has_techniques || bits.partial;
+        self.scoreboard.look_at(warp, next.filter(|_| bits.is_none_or(by_scoreboard)));
         if self.has_control_bits {
             self.dependences.look_at(warp, bits);
         }

@@ -51,7 +51,7 @@ int main() {
 const PTX_75: [&str; 2] = ["-gencode", "arch=compute_75,code=compute_75"];
 const SASS_80: [&str; 2] = ["-gencode", "arch=compute_80,code=sm_80"];
 const SASS_75: [&str; 2] = ["-gencode", "arch=compute_75,code=sm_75"];
-const SASS_89: [&str; 2] = ["-gencode", "arch=compute_89,code=sm_89"];
+const SASS_100: [&str; 2] = ["-gencode", "arch=compute_100,code=sm_100"];
 
 fn folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuda-native");
@@ -110,7 +110,7 @@ fn programs_run_the_code_that_is_asked_for() {
         assert_eq!(said(&start(&alone, None, device)).0, of(arch), "{device}");
     }
     // Where there is no machine code of a known target, PTX runs, and that is told.
-    let newer = compile(&nvcc, "newer", PROGRAM, &[PTX_75, SASS_89]);
+    let newer = compile(&nvcc, "newer", PROGRAM, &[PTX_75, SASS_100]);
     let (out, err) = said(&start(&newer, Some("sass"), "sm_86"));
     assert_eq!(out, of(75));
     assert_eq!(

@@ -239,13 +239,13 @@ fn executables_that_cannot_work_are_told_what_to_compile_with() {
     };
     compile("stripped", &["-arch=compute_75", "-code=compute_75", "-Xlinker", "-s"]);
     compile("alone", &["-arch=compute_75", "-code=compute_75", "-Xcompiler", "-static", "-w"]);
-    compile("sass", &["-gencode", "arch=compute_89,code=sm_89", "-cudart", "shared"]);
+    compile("sass", &["-gencode", "arch=compute_100,code=sm_100", "-cudart", "shared"]);
     for (program, told) in [
         ("./stripped", "-cudart shared"),
         ("./stripped", "do not strip it"),
         ("./alone", "is statically linked"),
-        ("./sass", "machine code for sm_89 but no PTX"),
-        ("./sass", "-gencode arch=compute_89,code=compute_89"),
+        ("./sass", "machine code for sm_100 but no PTX"),
+        ("./sass", "-gencode arch=compute_100,code=compute_100"),
     ] {
         let ran = emu(&folder, &["run", "--", program]);
         assert_eq!(ran.status.code(), Some(1));

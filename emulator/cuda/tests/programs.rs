@@ -273,14 +273,14 @@ fn kernels_without_ptx_fail_with_their_code() {
     for (runtime, loaded) in RUNTIMES.into_iter().zip([&[][..], &["LD_PRELOAD", "LD_AUDIT"]]) {
         let program = folder.join(runtime);
         let mut compile = Command::new(&nvcc);
-        compile.args(["-gencode", "arch=compute_89,code=sm_89", "-cudart", runtime, "-o"]).arg(&program);
+        compile.args(["-gencode", "arch=compute_100,code=sm_100", "-cudart", runtime, "-o"]).arg(&program);
         let compiled = compile.arg(&source).output().expect("nvcc starts");
         assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
         let output = start(&program, ARCHITECTURES[0], loaded);
         let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert_eq!(said, "cudaErrorNoKernelImageForDevice ".repeat(4), "{runtime}: {told}");
         assert!(output.status.success(), "{runtime}: {told}");
-        assert_eq!(told.matches("has machine code for sm_89 but no PTX").count(), 1, "{told}");
+        assert_eq!(told.matches("has machine code for sm_100 but no PTX").count(), 1, "{told}");
     }
 }
 

@@ -194,7 +194,7 @@ fn the_offending_part_of_an_instruction_that_does_not_exist_is_named() {
             "add.f33 %f1, %f2, %f3",
             "4 `.f33` is not a modifier that `add` can have here",
             "possible here: .bf16, .bf16x2, .cc, .f16, .f16x2, .f32, .f32x2, .f64, .ftz, .rm, .rn, .rp, .rz, .s16, .s16x2, \
-             .s32, .s64, .sat, .u16, .u16x2, .u32, .u64",
+             .s32, .s64, .s8x4, .sat, .u16, .u16x2, .u32, .u64, .u8x4",
         ),
         ("add %r1, %r2, %r3", "1 `add` lacks a type", "add one to `add`: .u16, .u32, .u64, .s16, .s32, .s64"),
         ("popc.f32 %r1, %r2", "5 `.f32` is not a modifier that `popc` can have here", "did you mean `.b32`?"),

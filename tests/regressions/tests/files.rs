@@ -145,6 +145,9 @@ const FOLDERS: &[&str] = &[
 /// Options that write and belong to programs that are run, in another test.
 const OF_PROGRAMS: &[&str] = &["emu record --summary", "emu run --summary"];
 
+/// Options of commands that read no file, so that none is destroyed.
+const WITHOUT_INPUT: &[&str] = &["timing accuracy --json", "timing accuracy --output"];
+
 /// Names of options with a value that write files.
 const WRITING: [&str; 11] =
     ["json", "csv", "html", "series", "timeline", "konata", "output", "out", "accelsim", "store", "cache"];
@@ -192,11 +195,12 @@ fn option_of(case: &str) -> String {
 #[test]
 fn every_output_option_is_in_these_tests() {
     let known: BTreeSet<String> = OUTPUTS.iter().map(|(case, _)| option_of(case)).collect();
-    let others: BTreeSet<String> = FOLDERS.iter().chain(OF_PROGRAMS).map(|&name| name.to_owned()).collect();
+    let others = FOLDERS.iter().chain(OF_PROGRAMS).chain(WITHOUT_INPUT);
+    let others: BTreeSet<String> = others.map(|&name| name.to_owned()).collect();
     let all = output_options();
     assert!(all.len() > 25, "{all:?}");
     let missing: Vec<_> = all.iter().filter(|one| !known.contains(*one) && !others.contains(*one)).collect();
-    assert!(missing.is_empty(), "not in OUTPUTS or FOLDERS: {missing:?}");
+    assert!(missing.is_empty(), "not in OUTPUTS, FOLDERS or WITHOUT_INPUT: {missing:?}");
 }
 
 #[test]
@@ -228,6 +232,7 @@ fn two_outputs_that_are_one_file_are_refused() {
         assert!(told.contains("both write"), "{more}: {told}");
     }
     fails(&mut place.command("emu record --summary x -o x -- true"), 2);
+    fails(&mut place.command("timing accuracy --json x --output ./x"), 2);
     assert!(!place.at("x").exists());
     // A page and a file of its folder.
     fs::create_dir(place.at("page")).expect("made");

@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 use std::ops::Range;
 use trace_format::semantics::Geometry;
 
-/// Statistics of one launch.
-#[derive(Clone, Debug)]
+/// Statistics of one launch. What launches share is not stored with each of them ([`LaunchList`]).
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LaunchStats {
     /// Kernel name.
+    #[serde(skip)]
     pub kernel: String,
     /// Position of the kernel in the trace.
     pub kernel_index: u32,
@@ -37,8 +38,10 @@ pub struct LaunchStats {
     /// Registers per thread with which occupancy was computed.
     pub registers_per_thread: u32,
     /// Statistics; without L2 and DRAM if kernels ran together, because these serve all of them.
+    #[serde(skip)]
     pub stats: Stats,
     /// Statistics of each SM, if requested.
+    #[serde(skip)]
     pub per_sm: Vec<Stats>,
     /// Cycle of the launch since the beginning of the replay.
     pub launched_at: u64,
@@ -56,55 +59,23 @@ pub struct LaunchList {
     techniques: Vec<TechniqueStats>,
 }
 
-/// A launch as it is stored: [`LaunchStats`] without what others have too.
-#[derive(Serialize, Deserialize)]
-struct StoredLaunch {
-    kernel: usize,
-    kernel_index: u32,
-    launch: usize,
-    stream: u64,
-    blocks: u64,
-    geometry: Geometry,
-    grid_blocks: u64,
-    threads_per_block: u32,
-    blocks_per_sm: u32,
-    occupancy_limit: Limit,
-    preferred_shared_bytes: Option<u32>,
-    registers_per_thread: u32,
-    stats: Stored,
-    per_sm: Vec<Stored>,
-    launched_at: u64,
-    ended_at: u64,
-}
+/// A launch as it is stored: its own fields, the position of its kernel's name, and its statistics.
+type Record = (LaunchStats, usize, Stored, Vec<Stored>);
 
 impl LaunchList {
     /// Appends a launch.
-    pub(super) fn push(&mut self, launch: LaunchStats) {
-        let known = self.kernels.iter().position(|name| *name == launch.kernel);
-        let kernel = known.unwrap_or(self.kernels.len());
+    pub(super) fn push(&mut self, mut launch: LaunchStats) {
+        let name = std::mem::take(&mut launch.kernel);
+        let kernel = self.kernels.iter().position(|known| *known == name).unwrap_or_else(|| {
+            self.kernels.push(name);
+            self.kernels.len() - 1
+        });
         let shared = &mut self.techniques;
-        let stored = StoredLaunch {
-            kernel,
-            kernel_index: launch.kernel_index,
-            launch: launch.launch,
-            stream: launch.stream,
-            blocks: launch.blocks,
-            geometry: launch.geometry,
-            grid_blocks: launch.grid_blocks,
-            threads_per_block: launch.threads_per_block,
-            blocks_per_sm: launch.blocks_per_sm,
-            occupancy_limit: launch.occupancy_limit,
-            preferred_shared_bytes: launch.preferred_shared_bytes,
-            registers_per_thread: launch.registers_per_thread,
-            stats: Stored::of(launch.stats, shared),
-            per_sm: launch.per_sm.into_iter().map(|sm| Stored::of(sm, shared)).collect(),
-            launched_at: launch.launched_at,
-            ended_at: launch.ended_at,
-        };
-        if known.is_none() {
-            self.kernels.push(launch.kernel);
-        }
-        let bytes = postcard::to_stdvec(&stored).expect("numbers can be written to memory");
+        let stats = Stored::of(std::mem::take(&mut launch.stats), shared);
+        let per_sm = std::mem::take(&mut launch.per_sm);
+        let per_sm = per_sm.into_iter().map(|sm| Stored::of(sm, shared)).collect();
+        let record: Record = (launch, kernel, stats, per_sm);
+        let bytes = postcard::to_stdvec(&record).expect("numbers can be written to memory");
         self.ends.push(self.spool.push(&bytes).end);
     }
 
@@ -130,25 +101,12 @@ impl LaunchList {
         let bytes = self.spool.read(start..self.ends[position]);
         let bytes =
             bytes.unwrap_or_else(|why| panic!("the temporary file with the results of launches: {why}"));
-        let stored: StoredLaunch = postcard::from_bytes(&bytes).expect("bytes are read as they were written");
-        LaunchStats {
-            kernel: self.kernels[stored.kernel].clone(),
-            kernel_index: stored.kernel_index,
-            launch: stored.launch,
-            stream: stored.stream,
-            blocks: stored.blocks,
-            geometry: stored.geometry,
-            grid_blocks: stored.grid_blocks,
-            threads_per_block: stored.threads_per_block,
-            blocks_per_sm: stored.blocks_per_sm,
-            occupancy_limit: stored.occupancy_limit,
-            preferred_shared_bytes: stored.preferred_shared_bytes,
-            registers_per_thread: stored.registers_per_thread,
-            stats: stored.stats.restore(&self.techniques),
-            per_sm: stored.per_sm.into_iter().map(|sm| sm.restore(&self.techniques)).collect(),
-            launched_at: stored.launched_at,
-            ended_at: stored.ended_at,
-        }
+        let record: Record = postcard::from_bytes(&bytes).expect("bytes are read as they were written");
+        let (mut launch, kernel, stats, per_sm) = record;
+        launch.kernel.clone_from(&self.kernels[kernel]);
+        launch.stats = stats.restore(&self.techniques);
+        launch.per_sm = per_sm.into_iter().map(|sm| sm.restore(&self.techniques)).collect();
+        launch
     }
 
     /// The launches in order, each read when it is reached.
@@ -187,7 +145,7 @@ impl LaunchStats {
             object["preferred_shared_bytes"] = json!(bytes);
         }
         object["registers_per_thread"] = json!(self.registers_per_thread);
-        if let Some(sms) = sms_to_json(std::iter::once(self.per_sm.clone()), energy) {
+        if let Some(sms) = sms_to_json(std::iter::once(&self.per_sm[..]), energy) {
             object["sms"] = sms;
         }
         object
@@ -195,11 +153,15 @@ impl LaunchStats {
 }
 
 /// Statistics by SM, summed over launches; none if they were not kept.
-pub(super) fn sms_to_json(launches: impl Iterator<Item = Vec<Stats>>, energy: &EnergyTable) -> Option<Value> {
+pub(super) fn sms_to_json(
+    launches: impl Iterator<Item = impl AsRef<[Stats]>>,
+    energy: &EnergyTable,
+) -> Option<Value> {
     let mut sums: Vec<Stats> = Vec::new();
-    for per_sm in launches {
+    for launch in launches {
+        let per_sm = launch.as_ref();
         sums.resize_with(sums.len().max(per_sm.len()), Stats::default);
-        for (sum, one) in sums.iter_mut().zip(&per_sm) {
+        for (sum, one) in sums.iter_mut().zip(per_sm) {
             sum.merge(one);
         }
     }

@@ -117,7 +117,9 @@ pub fn check_launches(
         if !seen.insert((what.kernel, block, what.dynamic_shared_bytes)) {
             continue;
         }
-        let decoded = Decoded::of(trace.kernel(what.kernel), config)?;
+        let program = Program::new(trace.kernel(what.kernel), config).map_err(ReplayError::Refused)?;
+        // Where lanes reconverge decides about cycles and refuses nothing.
+        let decoded = Decoded { program, meets: Arc::from(Vec::new()) };
         prepare(trace, *launch, config, techniques, false, &decoded, Plain)?;
     }
     Ok(())
@@ -318,7 +320,10 @@ impl Replay {
     fn to_json_with(&self, energy: &EnergyTable, launches: Value) -> Value {
         let mut object = self.total.to_json(energy);
         object["launches"] = launches;
-        if let Some(sms) = sms_to_json(self.launches.iter().map(|launch| launch.per_sm), energy) {
+        // All launches have them or none, and each is read for it.
+        let has_sms = self.launches.iter().next().is_some_and(|first| !first.per_sm.is_empty());
+        let per_sm = self.launches.iter().map(|launch| launch.per_sm);
+        if let Some(sms) = has_sms.then(|| sms_to_json(per_sm, energy)).flatten() {
             object["sms"] = sms;
         }
         object

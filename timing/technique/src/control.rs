@@ -14,11 +14,11 @@
 //! Nothing yields.
 
 use crate::config::GpuConfig;
-use crate::timed::{Path, TimedInst};
+use crate::timed::{Path, TimedInst, has_queue};
 use std::collections::BTreeSet;
 use trace_format::isa::{
     BlockId, ControlBits, DEPENDENCE_COUNTERS, Flow, MachineKernel, Operand, Pc, Pred, Reg, SOURCE_PLACES,
-    UniformReg, Unit,
+    UniformReg,
 };
 
 /// Largest stall count of an instruction.
@@ -65,9 +65,8 @@ impl TimedInst {
     /// count can hold them.
     #[must_use]
     pub fn known_cycles(&self) -> Option<u8> {
-        let has_queue = [Unit::Sfu as u8, Unit::Fp64 as u8].contains(&self.unit);
         let cycles = u8::try_from(self.latency_cycles + OPERAND_CYCLES).ok()?;
-        (self.path == Path::Alu && !has_queue && cycles <= MOST_STALL).then_some(cycles)
+        (self.path == Path::Alu && !has_queue(self.unit) && cycles <= MOST_STALL).then_some(cycles)
     }
 
     /// Whether it reads its registers at a time that is not known.

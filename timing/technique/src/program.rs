@@ -3,7 +3,7 @@
 use crate::config::{Dependences, GpuConfig, Organisation};
 use crate::control;
 use crate::timed::decode;
-pub use crate::timed::{MAX_DST, MAX_SRC, MemoryKind, Path, Renaming, TimedInst};
+pub use crate::timed::{MAX_DST, MAX_SRC, MemoryKind, Path, Renaming, TimedInst, has_queue};
 pub use trace_format::isa::RegSet;
 use trace_format::isa::{Inst, MachineKernel};
 

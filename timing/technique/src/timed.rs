@@ -291,6 +291,12 @@ pub(crate) fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, Strin
     })
 }
 
+/// Whether instructions wait in a queue for units of a class where there are no collectors, so that their latency is not known.
+#[must_use]
+pub fn has_queue(unit: u8) -> bool {
+    [Unit::Sfu as u8, Unit::Fp64 as u8].contains(&unit)
+}
+
 /// Number of a collector pool; instructions without collector ignore it.
 const fn pool(collector: Collector) -> u8 {
     match collector {

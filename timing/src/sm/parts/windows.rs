@@ -13,7 +13,7 @@
 use super::collectors::{Collected, Collecting, LOAD_STORE_QUEUE, Offers};
 use super::operand_constants::{OperandConstants, Place};
 use crate::config::{GpuConfig, SubCore};
-use crate::program::{MAX_SRC, MemoryKind, Path, TimedInst};
+use crate::program::{MAX_SRC, MemoryKind, Path, TimedInst, has_queue};
 use crate::stats::{Counters, Stall};
 use crate::techniques::ReadFrom;
 use std::collections::VecDeque;
@@ -51,11 +51,6 @@ impl Needs {
 struct Head {
     needs: Needs,
     constant: Option<Place>,
-}
-
-/// Whether instructions wait in a queue for units of a class.
-fn has_queue(unit: u8) -> bool {
-    [Unit::Sfu as u8, Unit::Fp64 as u8].contains(&unit)
 }
 
 /// Reads of one bank by cycle, from now on.

@@ -46,6 +46,9 @@ impl TraceFile {
 
     fn read_records(&mut self, records: &[(Tag, u64)]) -> Result<(), TraceError> {
         let mut header = None;
+        // These fill memory when there are many: neither grows beyond what it holds.
+        self.records.reserve_exact(records.len());
+        self.launches.reserve_exact(records.iter().filter(|(tag, _)| *tag == format::LAUNCH).count());
         for &(tag, offset) in records {
             let damaged = |section, what: String| self.damaged(section, offset, what);
             let checked =

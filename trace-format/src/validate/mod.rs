@@ -21,6 +21,9 @@ use std::sync::atomic::Ordering;
 /// Bytes of decompressed frames that a check, which reads blocks in order, keeps.
 const KEPT_BYTES: usize = 32 << 20;
 
+/// Frames whose reports are kept until all of them are checked.
+const FRAMES_AT_ONCE: usize = 1 << 12;
+
 /// Checks a trace on a number of threads.
 ///
 /// # Errors
@@ -82,14 +85,18 @@ pub fn unreadable(
 /// Regenerates the blocks of all frames; the report does not depend on the number of threads.
 fn replay_all(trace: &Trace, threads: &ThreadPool, progress: &Progress, report: &mut Report) {
     let check = |frame| replay::check_frame(trace, frame, progress);
-    let found: Vec<Report> =
-        threads.install(|| (0..trace.frames().len()).into_par_iter().with_max_len(1).map(check).collect());
     let mut per_launch = vec![(0, 0); trace.launches().len()];
-    for (frame, part) in found.into_iter().enumerate() {
-        let (warp, thread) = &mut per_launch[trace.frames()[frame].head.launch as usize];
-        *warp += part.warp_instructions;
-        *thread += part.thread_instructions;
-        report.merge(part);
+    let frames = trace.frames().len();
+    for start in (0..frames).step_by(FRAMES_AT_ONCE) {
+        let end = frames.min(start + FRAMES_AT_ONCE);
+        let found: Vec<Report> =
+            threads.install(|| (start..end).into_par_iter().with_max_len(1).map(check).collect());
+        for (frame, part) in (start..end).zip(found) {
+            let (warp, thread) = &mut per_launch[trace.frames()[frame].head.launch as usize];
+            *warp += part.warp_instructions;
+            *thread += part.thread_instructions;
+            report.merge(part);
+        }
     }
     for (number, (launch, counted)) in trace.launches().iter().zip(per_launch).enumerate() {
         let stated = (launch.warp_instructions(), launch.thread_instructions());

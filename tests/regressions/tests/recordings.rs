@@ -175,9 +175,10 @@ fn memory_does_not_grow_with_the_number_of_launches() {
     });
     let more = LAUNCHES[1] - LAUNCHES[0];
     let grown = |of: usize| peaks[1][of].saturating_sub(peaks[0][of]) / more;
-    // What remains says where the launch is in the file.
-    assert!(grown(0) < 512, "trace verify takes {} more bytes per launch: {peaks:?}", grown(0));
-    assert!(grown(1) < 1024, "timing replay takes {} more bytes per launch: {peaks:?}", grown(1));
+    // What remains says where each launch and its frame are in the file, and keeps unpacked frames, up to a size that so few do
+    // not reach. Peaks of the same command differ by some megabytes from run to run.
+    assert!(grown(0) < 800, "trace verify takes {} more bytes per launch: {peaks:?}", grown(0));
+    assert!(grown(1) < 1600, "timing replay takes {} more bytes per launch: {peaks:?}", grown(1));
 }
 
 /// Peak of the memory of a command, which has to succeed, in bytes.

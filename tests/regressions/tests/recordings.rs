@@ -154,7 +154,7 @@ fn wide_accesses_are_no_bank_conflicts_and_whole_lines_are_coalesced() {
     );
 }
 
-/// Memory of a check and of a replay, from where caches of frames are full.
+/// Memory of a check and of a replay.
 #[test]
 fn memory_does_not_grow_with_the_number_of_launches() {
     let folder = tempfile::tempdir().expect("a folder");

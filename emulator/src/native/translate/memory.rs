@@ -227,6 +227,17 @@ const TYPES: [(&str, AtomTy); 9] = [
     ("128", AtomTy::B128),
 ];
 
+/// Vectors of atomics: the type of their elements as ours modify them, and how many of these a vector holds.
+pub(super) const VECTORS: [(&str, (AtomTy, u8)); 6] = [
+    ("F32x2", (AtomTy::F32, 2)),
+    ("F32x4", (AtomTy::F32, 4)),
+    ("F16x4", (AtomTy::F16x2, 2)),
+    ("F16x8", (AtomTy::F16x2, 4)),
+    ("BF16x4", (AtomTy::Bf16x2, 2)),
+    ("BF16x8", (AtomTy::Bf16x2, 4)),
+];
+
+/// The operation and the type of an atomic; of one on a vector, that of an element.
 fn operation(args: &mut Args<'_>) -> Result<(AtomOp, AtomTy), Refusal> {
     args.has("FTZ");
     args.has("RN");
@@ -234,7 +245,8 @@ fn operation(args: &mut Args<'_>) -> Result<(AtomOp, AtomTy), Refusal> {
     // Compare-and-swap in a loop of the code, which ends when it has stored.
     let spins = args.has("CAST") && args.has("SPIN");
     let op = if spins { Some(AtomOp::CasDone) } else { args.pick(&OPERATIONS) };
-    Ok((op.ok_or("its operation is not known")?, args.pick(&TYPES).unwrap_or(AtomTy::U32)))
+    let element = args.pick(&TYPES).or_else(|| args.pick(&VECTORS).map(|(element, _)| element));
+    Ok((op.ok_or("its operation is not known")?, element.unwrap_or(AtomTy::U32)))
 }
 
 /// `stored`: the predicate that it writes is the caller's.

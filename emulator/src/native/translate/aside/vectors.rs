@@ -3,19 +3,9 @@
 
 use super::super::args::Args;
 use super::super::code::{Aside, Place, Refusal, moved};
-use super::super::memory::{self, Form};
+use super::super::memory::{self, Form, VECTORS};
 use sass::{Instruction, Value};
-use trace_format::isa::{AtomTy, Inst, MemWidth, Op, Operand, PredSrc, ReadOnly, Reg, Src};
-
-/// Vectors of atomics: the type that one of ours has, and how many of these a vector holds.
-const VECTORS: [(&str, (AtomTy, u8)); 6] = [
-    ("F32x2", (AtomTy::F32, 2)),
-    ("F32x4", (AtomTy::F32, 4)),
-    ("F16x4", (AtomTy::F16x2, 2)),
-    ("F16x8", (AtomTy::F16x2, 4)),
-    ("BF16x4", (AtomTy::Bf16x2, 2)),
-    ("BF16x8", (AtomTy::Bf16x2, 4)),
-];
+use trace_format::isa::{Address, Inst, MemWidth, Op, Operand, PredSrc, ReadOnly, Reg, Src};
 
 /// Whether an atomic is on a vector.
 pub(super) fn is_vector(word: &Instruction) -> bool {
@@ -25,12 +15,11 @@ pub(super) fn is_vector(word: &Instruction) -> bool {
 /// An atomic on a vector, with a result or without.
 pub(super) fn atomic(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     let (element, count) = args.pick(&VECTORS).ok_or("its vector is not known")?;
-    let mut whole =
-        if word.mnemonic == "REDG" { memory::reduction(args)? } else { memory::atomic(word, args, false)? };
-    match &mut whole.op {
-        Op::Red { ty, .. } | Op::RedNarrow { ty, .. } | Op::Atomg { ty, .. } => *ty = element,
+    let whole = match &*word.mnemonic {
+        "REDG" => memory::reduction(args)?,
+        "ATOMG" => memory::atomic(word, args, false)?,
         _ => return Err("its operation on vectors is not known".into()),
-    }
+    };
     let result = whole.dst;
     let mut insts = Vec::new();
     // All results come after all reads.
@@ -92,7 +81,7 @@ pub(super) fn wide(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Ref
     if args.maybe_pred_src().is_some_and(|pred| pred != PredSrc::TRUE) {
         return Err("its predicate is not known".into());
     }
-    if !matches!(whole.op, Op::Ldg { .. } | Op::Stg { .. }) {
+    if !whole.op.info().memory.is_some_and(|access| matches!(access.address, Address::Wide)) {
         return Err("an address of 32 bits is not known of it".into());
     }
     let mut insts = Vec::new();

@@ -15,7 +15,7 @@ pub(super) fn is_vector(word: &Instruction) -> bool {
 /// An atomic on a vector, with a result or without.
 pub(super) fn atomic(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     let (element, count) = args.pick(&VECTORS).ok_or("its vector is not known")?;
-    let whole = match &*word.mnemonic {
+    let whole = match word.mnemonic {
         "REDG" => memory::reduction(args)?,
         "ATOMG" => memory::atomic(word, args, false)?,
         _ => return Err("its operation on vectors is not known".into()),

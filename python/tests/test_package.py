@@ -99,9 +99,9 @@ class Recordings(Case):
 
 class Replays(Case):
     def test_figures_are_those_of_the_command(self):
-        replay = self.trace.replay(config="rtx2060", tech=["bow", "corf"], set={"technique.bow.window": 4})
+        replay = self.trace.replay(config="rtx2060-collectors", tech=["bow", "corf"], set={"technique.bow.window": 4})
         status, _, told = self.command(
-            "timing", "replay", "matmul.wtrace", "--config", "rtx2060", "--tech", "bow,corf",
+            "timing", "replay", "matmul.wtrace", "--config", "rtx2060-collectors", "--tech", "bow,corf",
             "--set", "technique.bow.window=4", "--json", "result.json")
         self.assertEqual(status, 0, told)
         expected = json.loads(Path("result.json").read_text())["traces"][0]
@@ -159,7 +159,7 @@ class Replays(Case):
 
         with self.assertRaises(KeyboardInterrupt):
             warplab.sweep([self.trace], vary={"sm.max_warps": [32, 64]}, tech=["", "bow", "corf", "larf"],
-                          machines=["titanx-pascal", "rtx3070", "qv100", "rtx2060"], progress=interrupt)
+                          machines=["titanx-pascal", "rtx3070-collectors", "qv100-collectors", "gtx480"], progress=interrupt)
         self.assertEqual(len(calls), 1)
         self.assertGreater(self.trace.replay().cycles, 0)
 
@@ -167,7 +167,7 @@ class Replays(Case):
 class Sweeps(Case):
     def test_rows_are_those_of_replays(self):
         table = warplab.sweep([self.trace], vary={"sm.max_warps": [32, 64], "technique.bow.window": [2, 4]},
-                              tech=["", "bow"], machines=["qv100", "rtx2060"], metrics=["cycles", "rf_reads"],
+                              tech=["", "bow"], machines=["qv100-collectors", "rtx2060-collectors"], metrics=["cycles", "rf_reads"],
                               set={"scheduler.policy": "lrr"})
         rows = table.to_rows()
         # Without the technique its parameter does not vary.

@@ -74,7 +74,7 @@ fn no_kernel_has_a_hazard_on_any_machine() {
 /// than one path needs, and memory that answers in order needs fewer counters.
 #[test]
 fn the_checker_finds_bits_that_are_taken_away() {
-    let gpu = load("gv100", &[]).expect("a built-in configuration").config;
+    let gpu = load("qv100", &[]).expect("a built-in configuration").config;
     let (mut cycles, mut waits, mut counters) = ([0u32; 2], [0u32; 2], [0u32; 2]);
     for kernel in kernels().iter().filter(|kernel| kernel.insts.len() < 200) {
         let all = assigned(kernel, &gpu);

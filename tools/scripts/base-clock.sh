@@ -10,7 +10,7 @@
 # of this repository. Programs are compiled into FOLDER/build, traces are written to FOLDER/own or FOLDER/hw.
 #
 # own: the code of our compiler, from PTX for compute capability 7.5, on qv100. Needs nvcc ($CUDA_HOME/bin or PATH).
-# hw:  the code of ptxas 11.8 for sm_70, with its control bits, on gv100. `build` downloads ptxas and NVRTC 11.8 with pip. The
+# hw:  the code of ptxas 11.8 for sm_70, with its control bits, on qv100. `build` downloads ptxas and NVRTC 11.8 with pip. The
 #      cubins are relabelled as sm_75: the encoding is the same but for a few opcodes, and nvcc embeds no older one.
 #
 # replay writes the committed table with its column of own or hw replaced, and prints the errors of both columns. EMU and TIMING
@@ -211,7 +211,7 @@ replay_programs() { # OUT.csv, options
     [ $# -ge 1 ] || usage
     local out=$1 config=qv100 column=6 found
     shift
-    [ "$kind" = own ] || config=gv100 column=7
+    [ "$kind" = own ] || column=7
     found=$(mktemp -d)
     # shellcheck disable=SC2064 # the folder is known now
     trap "rm -rf '$found'" EXIT

@@ -6,7 +6,7 @@
     bow = trace.replay(tech=["bow", "corf"], set={"technique.bow.window": 4})
     bow.against(plain)                                      # an Arrow table: pandas and polars read it in place
     trace.study("redundancy")
-    warplab.sweep([trace], vary={"sm.max_warps": [32, 48, 64]}, tech=["", "bow"], machines=["rtx2060"])
+    warplab.sweep([trace], vary={"sm.max_warps": [32, 48, 64]}, tech=["", "bow"], machines=["titanx-pascal"])
 
 What Warplab refuses raises `warplab.Error`, in the words of the command line. No GPU and no driver are needed.
 """

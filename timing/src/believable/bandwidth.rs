@@ -11,7 +11,7 @@ use trace_format::isa::*;
 /// are transferred than the buses can carry.
 #[test]
 fn streaming_reaches_nine_tenths_of_the_dram_bandwidth_and_never_more() {
-    for gpu in ["gtx480", "titanx-pascal", "qv100", "rtx2060", "rtx3070"] {
+    for gpu in ["gtx480", "titanx-pascal", "qv100-collectors", "rtx2060-collectors", "rtx3070-collectors"] {
         let set = ["gpu.sms=6", "dram.channels=2", "launch.latency_cycles=0", "l2.dram_bytes_per_cycle=0"];
         let set = set.map(str::to_owned);
         let config = load(gpu, &set).expect("a valid configuration").config;
@@ -49,7 +49,7 @@ fn counted(gpu: &str, shift: u32) -> crate::stats::Counters {
 /// Words that lie 4, 8, 16, 32 and 128 bytes apart touch 4, 8, 16, 32 and 32 sectors, and each is read from DRAM once.
 #[test]
 fn uncoalesced_loads_cost_their_sectors() {
-    for gpu in ["gtx480", "titanx-pascal", "qv100", "rtx3070"] {
+    for gpu in ["gtx480", "titanx-pascal", "qv100-collectors", "rtx3070-collectors"] {
         let code = counted(gpu, 2);
         for (shift, sectors) in [(3u32, 8u64), (4, 16), (5, 32), (7, 32)] {
             let c = counted(gpu, shift);

@@ -63,7 +63,11 @@ fn records(hand: &Hand, config: &GpuConfig, warp: u32) -> Vec<InstRecord> {
 
 /// Cycles between the issues of the last two instructions but the exit. Code that repeats comes from L0 and L1.
 fn last_distance(code: Vec<Coded>) -> u64 {
-    let records = records(&hand(code, 32), &one_sm(ON, &[]), 0);
+    last_distance_on(ON, code)
+}
+
+fn last_distance_on(gpu: &str, code: Vec<Coded>) -> u64 {
+    let records = records(&hand(code, 32), &one_sm(gpu, &[]), 0);
     let [.., first, second, _] = &records[..] else { panic!("three instructions") };
     second.issued - first.issued
 }
@@ -106,6 +110,19 @@ fn loads_take_the_measured_cycles_to_the_use_of_their_results() {
             last_distance(repeated(load, writes(0), consumer()))
         });
         assert_eq!(shared, [24, 24, 26], "table 2, LDS: {lanes}");
+    }
+}
+
+/// Jia et al. measured these generations from a load to the use of its result: "Dissecting the NVIDIA Volta GPU Architecture via
+/// Microbenchmarking" (2018), and "Dissecting the NVidia Turing T4 GPU via Microbenchmarking" (2019).
+#[test]
+fn volta_and_turing_take_the_measured_cycles_to_the_use_of_results() {
+    let shared =
+        Inst::new(Op::Lds { width: MemWidth::B32, scale: Scale::X1 }).dst(Reg(12)).srcs([Src::reg(Reg(2))]);
+    for (gpu, l1, shared_memory) in [("qv100", 28, 19), ("rtx2060", 32, 19)] {
+        let distance = |access| last_distance_on(gpu, repeated(access, writes(0), consumer()));
+        assert_eq!(distance(load(MemWidth::B32)), l1, "{gpu}: L1");
+        assert_eq!(distance(shared), shared_memory, "{gpu}: shared memory");
     }
 }
 

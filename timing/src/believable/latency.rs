@@ -113,7 +113,7 @@ fn a_pointer_chase_past_l2_takes_the_dram_latency() {
 /// crossings there and back.
 #[test]
 fn clock_domains_scale_the_dram_latency() {
-    for gpu in ["gtx480", "titanx-pascal", "qv100", "rtx2060", "rtx3070"] {
+    for gpu in ["gtx480", "titanx-pascal", "qv100-collectors", "rtx2060-collectors", "rtx3070-collectors"] {
         let same = one_channel(gpu);
         let mut own = same.clone();
         own.gpu.dram_clock_khz = one_sm(gpu, &[]).gpu.dram_clock_khz;
@@ -158,8 +158,10 @@ fn lanes_meet_after_the_cycles_of_a_convergence() {
             b.branch_below(0, taken, behind).mov(2, 1).mov(3, 2);
         }
         let set = format!("front_end.converge_cycles={converge}");
-        let config =
-            one_sm("qv100", &[&set, "front_end.branch_resolve_cycles=7", "front_end.ibuffer_entries=8"]);
+        let config = one_sm(
+            "qv100-collectors",
+            &[&set, "front_end.branch_resolve_cycles=7", "front_end.ibuffer_entries=8"],
+        );
         let mut kernel = b.exit();
         kernel.set_reconvergence();
         cycles(&Hand::new(kernel, 1, 32), &config)

@@ -15,8 +15,16 @@ mod residency;
 use crate::config::{GpuConfig, load};
 use crate::testing::Hand;
 
-/// The configurations with published figures.
-const GPUS: [&str; 7] = ["gtx285", "gtx480", "gtx1080ti", "titanx-pascal", "qv100", "rtx2060", "rtx3070"];
+/// The configurations of simulators with published figures; `control_bits` has those of the sub-cores of Volta and later.
+const GPUS: [&str; 7] = [
+    "gtx285",
+    "gtx480",
+    "gtx1080ti",
+    "titanx-pascal",
+    "qv100-collectors",
+    "rtx2060-collectors",
+    "rtx3070-collectors",
+];
 
 /// A built-in configuration with one SM, no launch latency, and code that is in the I-cache before it is
 /// needed.

@@ -95,7 +95,7 @@ fn sub_cores_do_not_lend_their_units() {
     let cycles = |shared: bool| {
         let item = format!("register_file.sub_core={}", !shared);
         let fetch = ["front_end.fetch_warps_per_cycle=8", "scheduler.issue_width=1"];
-        counters(&hand, &one_sm("qv100", &[fetch[0], fetch[1], &item])).cycles
+        counters(&hand, &one_sm("qv100-collectors", &[fetch[0], fetch[1], &item])).cycles
     };
     // 32 functions at an interval of 8 on one unit, or on all four.
     let (own, shared) = (cycles(false), cycles(true));

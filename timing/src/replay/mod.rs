@@ -21,7 +21,7 @@ pub(crate) use streamed::{Launches, Streamed};
 pub use streams::{Point, dependencies};
 
 use crate::analysis::convergence::meeting_places_on;
-use crate::config::{GpuConfig, Organisation};
+use crate::config::{GpuConfig, Organisation, builtin};
 use crate::engine::{Gpu, GroupOutcome, Job, JobOutcome, RunOptions};
 use crate::observe::{Observed, Recording, ViewOptions};
 use crate::program::Program;
@@ -262,12 +262,7 @@ fn prepare<S: LaunchSource>(
     }
     let (stack, plan) = Stack::prepare(techniques.to_vec(), &asked).map_err(ReplayError::Refused)?;
     if config.sm.organisation == Organisation::ControlBits && plan.collectors.is_some() {
-        let names: Vec<&str> = techniques.iter().map(|technique| technique.info().name).collect();
-        return Err(ReplayError::Refused(format!(
-            "{} changes operand collectors, and {} has none (sm.organisation)",
-            names.join(", "),
-            config.name
-        )));
+        return Err(ReplayError::Refused(without_collectors(techniques, config)));
     }
     let shape = Shape::of(&asked, &plan, launch.kernel).map_err(ReplayError::Refused)?;
     let machine = Machine::new(config, program.clone(), plan, shape, Arc::clone(meets));
@@ -278,6 +273,21 @@ fn prepare<S: LaunchSource>(
     };
     let source = wrap(TraceLaunch::new(trace, index as u32, detail));
     Ok(Prepared { launch: index, machine, source, stack, blocks })
+}
+
+/// Why techniques that change operand collectors are refused on a machine that has none.
+fn without_collectors(techniques: &[Box<dyn Technique>], config: &GpuConfig) -> String {
+    let names: Vec<&str> = techniques.iter().map(|technique| technique.info().name).collect();
+    let mut why = format!(
+        "{} changes operand collectors, and {} has none (sm.organisation)",
+        names.join(", "),
+        config.name
+    );
+    let with_collectors = format!("{}-collectors", config.name);
+    if builtin::find(builtin::GPUS, &with_collectors).is_some() {
+        why += &format!("; use --config {with_collectors}");
+    }
+    why
 }
 
 fn jobs<'a, S: LaunchSource>(trace: &Trace, prepared: &'a [Prepared<S>]) -> Vec<Job<'a, S>> {

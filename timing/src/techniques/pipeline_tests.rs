@@ -93,7 +93,7 @@ fn balance(stats: &Stats) {
 
 #[test]
 fn every_operand_comes_from_a_bank_a_collector_or_a_shared_access() {
-    for gpu in ["gtx480", "titanx-pascal", "qv100"] {
+    for gpu in ["gtx480", "titanx-pascal", "qv100-collectors"] {
         let plain = busy().run(gpu, &[], &[]).counters;
         for techniques in [&["bow"][..], &["corf"], &["corf++"], &["bow", "corf"], &["bow", "corf++"]] {
             let stats = busy().run(gpu, &[], techniques);
@@ -219,7 +219,7 @@ fn collectors_that_forward_nothing_read_every_operand_from_its_bank() {
         "technique.corf++.mechanism=false",
     ];
     for (gpu, name) in
-        [("gtx480", "bow"), ("titanx-pascal", "bow-wr"), ("qv100", "corf"), ("gtx480", "corf++")]
+        [("gtx480", "bow"), ("titanx-pascal", "bow-wr"), ("qv100-collectors", "corf"), ("gtx480", "corf++")]
     {
         let (stats, plain) = (busy().run(gpu, &off, &[name]), busy().run(gpu, &[], &[]).counters);
         let ledger = &stats.techniques[0].ledger;

@@ -119,9 +119,9 @@ pub(super) fn base(options: &Options) -> Result<&'static str, String> {
         0..=19 => "gtx285",
         20..=49 => "gtx480",
         50..=69 => "titanx-pascal",
-        70..=74 => "qv100",
-        75..=79 => "rtx2060",
-        _ => "rtx3070",
+        70..=74 => "qv100-collectors",
+        75..=79 => "rtx2060-collectors",
+        _ => "rtx3070-collectors",
     })
 }
 

@@ -340,7 +340,7 @@ fn a_value_that_another_sm_has_changed_is_loaded_when_another_block_brought_it()
 #[test]
 fn switched_off_it_is_the_plain_machine() {
     for hand in [one_warp(&twice()), one_warp(&window()), crate::testing::stream(6)] {
-        for gpu in ["gtx480", "larf-pascal", "qv100"] {
+        for gpu in ["gtx480", "larf-pascal", "qv100-collectors"] {
             let set = ["technique.larf.mechanism=false"];
             let off = hand.run(gpu, &set, &["larf"]);
             let plain = hand.run(gpu, &[], &[]);

@@ -130,6 +130,11 @@ fn messages_say_the_remedy() {
         ),
         (
             "timing",
+            &[&replay[..], &["--config", "qv100", "--tech", "corf,bow"]].concat(),
+            &["changes operand collectors", "--config qv100-collectors"],
+        ),
+        (
+            "timing",
             &["study", "t.wtrace"],
             &["timing study redundancy t.wtrace", "timing study all t.wtrace"],
         ),

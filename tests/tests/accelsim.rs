@@ -93,7 +93,8 @@ fn replayed(trace: &Trace, config: &GpuConfig) -> Replay {
 #[test]
 fn what_is_exported_comes_back_and_replays_nearly_alike() {
     let folder = tempfile::tempdir().expect("a folder");
-    let config = timing::config::load("qv100", &[]).expect("a configuration").config;
+    let machines = ["qv100", "qv100-collectors"]
+        .map(|name| timing::config::load(name, &[]).expect("a configuration").config);
     // The text does not say which sources wide products and texture fetches leave out: one step in ten, more with textures.
     let programs =
         [("vectoradd", 10), ("matmul_tiled", 10), ("hotspot", 10), ("bfs", 10), ("convolutiontexture", 4)];
@@ -101,15 +102,19 @@ fn what_is_exported_comes_back_and_replays_nearly_alike() {
         let (ours, back) = there_and_back(name, folder.path());
         let (steps, other_sources) = compare(&ours, &back);
         assert!(steps > 1000 && other_sources * one_in < steps, "{name}: {other_sources} of {steps}");
-        let [mine, theirs] = [&ours, &back].map(|trace| replayed(trace, &config).total.counters);
-        assert_eq!(
-            (mine.warp_instructions, mine.thread_instructions, mine.coalesced_sectors),
-            (theirs.warp_instructions, theirs.thread_instructions, theirs.coalesced_sectors),
-            "{name}"
-        );
-        // Without predicates, constants and values a warp waits for less.
-        let ratio = theirs.cycles as f64 / mine.cycles as f64;
-        assert!((0.80..1.05).contains(&ratio), "{name}: {} cycles became {}", mine.cycles, theirs.cycles);
+        for config in &machines {
+            let [mine, theirs] = [&ours, &back].map(|trace| replayed(trace, config).total.counters);
+            assert_eq!(
+                (mine.warp_instructions, mine.thread_instructions, mine.coalesced_sectors),
+                (theirs.warp_instructions, theirs.thread_instructions, theirs.coalesced_sectors),
+                "{name}"
+            );
+            // Without predicates, constants and values a warp waits for less.
+            let ratio = theirs.cycles as f64 / mine.cycles as f64;
+            let on = &config.name;
+            let (mine, theirs) = (mine.cycles, theirs.cycles);
+            assert!((0.80..1.05).contains(&ratio), "{name} on {on}: {mine} cycles became {theirs}");
+        }
     }
 }
 

@@ -24,9 +24,16 @@ fn grows_linearly(shape: fn(usize) -> String, groups: usize, max_registers: u16)
     let (short, long) = (shape(groups), shape(4 * groups));
     let least =
         |text: &str, runs: usize| (0..runs).map(|_| time(text, max_registers)).min().unwrap_or_default();
-    let (once, four_times) = (least(&short, 3), least(&long, 2));
-    println!("{groups} groups take {once:?}, {} take {four_times:?}", 4 * groups);
-    let ratio = four_times.as_secs_f64() / once.as_secs_f64().max(0.001);
+    let (mut once, mut four_times, mut ratio) = (Duration::MAX, Duration::MAX, f64::MAX);
+    // Programs beside this one slow it by evicting its data: measured again, an algorithm that is quadratic stays so.
+    for _ in 0..4 {
+        (once, four_times) = (once.min(least(&short, 3)), four_times.min(least(&long, 2)));
+        println!("{groups} groups take {once:?}, {} take {four_times:?}", 4 * groups);
+        ratio = four_times.as_secs_f64() / once.as_secs_f64().max(0.001);
+        if ratio < 8.0 {
+            break;
+        }
+    }
     assert!(
         ratio < 8.0,
         "{groups} groups take {once:?}, {} take {four_times:?}: {ratio:.1} times",

@@ -35,8 +35,12 @@ impl Program {
             decode(inst, config).map_err(|why| format!("kernel {}, instruction {pc}: {why}", kernel.name))
         };
         let mut insts = kernel.insts.iter().enumerate().map(decode).collect::<Result<Vec<_>, _>>()?;
+        // An imported trace has machine code without guards and without these bits. Where its branches go is not known, so that
+        // none can be assigned: the scoreboard keeps its instructions in order.
+        let is_imported = kernel.is_machine_code() && kernel.control.is_empty();
         let uses_bits = config.sm.organisation == Organisation::ControlBits
-            && config.sub_core.dependences == Dependences::ControlBits;
+            && config.sub_core.dependences == Dependences::ControlBits
+            && !is_imported;
         if uses_bits {
             let bits = match kernel.control.is_empty() {
                 true => control::assign(kernel, &insts, config).into_iter().map(Some).collect(),

@@ -47,10 +47,10 @@ fn an_option_file_becomes_a_configuration_that_can_be_used() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = include_str!("gpgpusim/SM7_QV100.config");
     std::fs::write(folder.path().join("gpgpusim.config"), text).expect("a file");
-    let arguments = ["import", "gpgpusim.config", "-o", "mine.toml", "--compare", "qv100"];
+    let arguments = ["import", "gpgpusim.config", "-o", "mine.toml", "--compare", "qv100-collectors"];
     let (success, shown, told) = timing(folder.path(), &arguments);
     assert!(success && shown.is_empty(), "{told}");
-    assert!(told.contains("based on qv100") && told.contains("options have no effect"), "{told}");
+    assert!(told.contains("based on qv100-collectors") && told.contains("options have no effect"), "{told}");
     assert!(told.contains("latency.sfu.latency_cycles = 100, there 20"), "{told}");
     let (success, shown, told) = timing(folder.path(), &["show", "mine.toml"]);
     assert!(success, "{told}");

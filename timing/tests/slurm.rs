@@ -10,11 +10,19 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use test_kit::{Tool, Watchdog, end_of, skipped};
 
 const TIMING: &str = env!("CARGO_BIN_EXE_timing");
 const RUNS: usize = 500;
+
+/// One cluster at a time: daemons of two on one computer, whose jobs have the same numbers, disturb each other.
+static ONE_CLUSTER: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_CLUSTER.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A cluster of one node, which ends with the test.
 struct Cluster {
@@ -238,6 +246,7 @@ fn results(out: &Path) -> usize {
 /// 500 runs through a killed node, a cancelled array and a full disk: nothing is lost and nothing is there twice.
 #[test]
 fn nothing_is_lost_on_a_cluster_that_fails() {
+    let _alone = alone();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = folder.path();
     let Some(mut cluster) = Cluster::start(&at.join("slurm")) else {
@@ -317,6 +326,7 @@ fn cluster_conf(at: &Path) -> PathBuf {
 /// Where the controller no longer knows how jobs ended, accounting does.
 #[test]
 fn accounting_says_how_jobs_ended() {
+    let _alone = alone();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = folder.path();
     let Some(cluster) = Cluster::start_with_accounting(&at.join("slurm")) else {

@@ -25,7 +25,7 @@ fn grows_linearly(shape: fn(usize) -> String, groups: usize, max_registers: u16)
     let least =
         |text: &str, runs: usize| (0..runs).map(|_| time(text, max_registers)).min().unwrap_or_default();
     let (mut once, mut four_times, mut ratio) = (Duration::MAX, Duration::MAX, f64::MAX);
-    // Programs beside this one slow it by evicting its data: measured again, an algorithm that is quadratic stays so.
+    // What else runs on the computer may slow one measurement: measured again, an algorithm that is quadratic stays so.
     for _ in 0..4 {
         (once, four_times) = (once.min(least(&short, 3)), four_times.min(least(&long, 2)));
         println!("{groups} groups take {once:?}, {} take {four_times:?}", 4 * groups);

@@ -17,7 +17,8 @@ use test_kit::{Tool, Watchdog, end_of, skipped};
 const TIMING: &str = env!("CARGO_BIN_EXE_timing");
 const RUNS: usize = 500;
 
-/// One cluster at a time: daemons of two on one computer, whose jobs have the same numbers, disturb each other.
+/// One cluster at a time: with two on one computer, a sweep that went on did not find its jobs in the queue. Which of their
+/// daemons is the cause was not found.
 static ONE_CLUSTER: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {

@@ -1,7 +1,7 @@
 //! Asynchronous copies and barrier objects: their effect on shared memory, with values derived by hand from the PTX
 //! ISA's descriptions, and that warps which wait on a barrier object make progress.
 
-mod lower_kit;
+use crate::lower_kit;
 
 use lower_kit::*;
 

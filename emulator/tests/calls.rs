@@ -1,7 +1,7 @@
 //! Functions with machine code of their own: recursion, calls through registers and tables, parameters of every
 //! shape, compiled by nvcc for two generations and written by hand. Expected values are computed here.
 
-mod calls_kit;
+use crate::calls_kit;
 
 use calls_kit::{TestProgram, manifest, module, words};
 use emulator::lower::LowerOptions;

@@ -1,6 +1,6 @@
 //! `emu run --check`: findings with their lines, selection, limit, JSON and exit codes.
 
-mod cli_kit;
+use crate::cli_kit;
 
 use cli_kit::Folder;
 

@@ -1,6 +1,6 @@
 //! Output and files of `emu` for the bundled programs.
 
-mod cli_kit;
+use crate::cli_kit;
 
 use cli_kit::Folder;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! `emu record APP.ptx` when it is killed, the disk is full, or another one writes the same file: the older trace stays until the new one is whole,
 //! and the part of the new one that is written can be read.
 
-mod cli_kit;
+use crate::cli_kit;
 
 use cli_kit::Folder;
 use crash_kit::{Moment, ended, finished, kill, left, short_of_space};

@@ -1,6 +1,6 @@
 //! Every kind of invalid input to `emu`: exit code 1, a message that names the place and the remedy, no panic.
 
-mod cli_kit;
+use crate::cli_kit;
 
 use cli_kit::Folder;
 

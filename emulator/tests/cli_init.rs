@@ -1,6 +1,6 @@
 //! `emu init`, `emu completions` and `emu man`.
 
-mod cli_kit;
+use crate::cli_kit;
 
 use cli_kit::Folder;
 

@@ -1,7 +1,7 @@
 //! `emu run -- PROGRAM` and `emu record -- PROGRAM`: the program's environment, its exit code, and the errors before
 //! it starts. The libraries themselves have tests of their own; here an empty file replaces them.
 
-mod cli_kit;
+use crate::cli_kit;
 
 use cli_kit::Folder;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! against soft-float conversions (`rustc_apfloat`), 128-bit integers and exhaustive search over the values
 //! of the narrow formats.
 
-mod lower_kit;
+use crate::lower_kit;
 
 use lower_kit::*;
 use rustc_apfloat::ieee::{BFloat, Double, Half, Single};

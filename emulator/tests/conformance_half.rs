@@ -1,7 +1,7 @@
 //! Half-precision arithmetic in every form, scalar and packed, against soft-float arithmetic of the same
 //! formats (`rustc_apfloat`) and the `half` crate's comparisons, on boundary values and random operands.
 
-mod lower_kit;
+use crate::lower_kit;
 
 use lower_kit::*;
 use rustc_apfloat::ieee::{BFloat, Half};

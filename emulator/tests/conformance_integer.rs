@@ -2,7 +2,7 @@
 //! packed halves, carries of every width, 24-bit products, dot products, bit fields and searches, permutes, funnel
 //! shifts, selections and tests.
 
-mod lower_kit;
+use crate::lower_kit;
 
 use lower_kit::*;
 use test_kit::Random;

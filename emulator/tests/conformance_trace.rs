@@ -1,8 +1,8 @@
 //! Half precision, conversions, video forms, reductions over lanes and narrow or wide atomics in a recording:
 //! the bytes are the same with any number of threads, and a reader regenerates the recorded values.
 
-mod exec_kit;
-mod lower_kit;
+use crate::exec_kit;
+use crate::lower_kit;
 
 use exec_kit::{Device, verify};
 use test_kit::Random;

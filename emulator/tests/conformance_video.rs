@@ -1,7 +1,7 @@
 //! Video instructions against the definitions of the PTX ISA in 128-bit integers: every scalar operation with
 //! all types, saturation, secondary operations and parts, every SIMD operation with masks and lane choices.
 
-mod lower_kit;
+use crate::lower_kit;
 
 use lower_kit::*;
 use test_kit::Random;

@@ -1,7 +1,7 @@
 //! Instructions across lanes, and atomics: reductions over lanes, election, atomics of half-precision numbers,
 //! of 16 and of 128 bits and of vectors, compared with the same operations in Rust, lane by lane.
 
-mod lower_kit;
+use crate::lower_kit;
 
 use lower_kit::*;
 use rustc_apfloat::ieee::{BFloat, Half};

@@ -1,7 +1,7 @@
 //! Contraction of products and sums as ptxas 13.5 does it by default. The counts of each case are what `nvdisasm`
 //! shows of the same text assembled for sm_75 (bf16: sm_90, f32x2: sm_100); the values show which product was fused.
 
-mod lower_kit;
+use crate::lower_kit;
 
 use lower_kit::*;
 use test_kit::Random;

@@ -1,7 +1,7 @@
 //! The checker of control bits: ptxas's code has no hazard, and bits that were made wrong are found. The cubins are those of
 //! the tests of `sass`; no toolkit is needed.
 
-mod cli_kit;
+use crate::cli_kit;
 
 use cli_kit::Folder;
 use emulator::native::NativeModule;

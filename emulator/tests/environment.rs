@@ -1,7 +1,7 @@
 //! The environment of threads: special registers, initialisers that hold addresses, grid-wide barriers
 //! through the workspace of cooperative launches, and dynamic stack allocation.
 
-mod calls_kit;
+use crate::calls_kit;
 
 use calls_kit::{TestProgram, manifest, module, words};
 

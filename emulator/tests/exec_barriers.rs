@@ -1,7 +1,7 @@
 //! Barriers that lanes of a warp reach separately: reductions in diverged and partially filled warps, thread
 //! counts, all sixteen barriers; the result in every thread, and that recordings verify.
 
-mod exec_kit;
+use crate::exec_kit;
 
 use exec_kit::*;
 use proptest::prelude::*;

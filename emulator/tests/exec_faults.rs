@@ -1,6 +1,6 @@
 //! Every guest fault and the location in its message.
 
-mod exec_kit;
+use crate::exec_kit;
 
 use emulator::exec::fault::Access;
 use emulator::exec::{self, FaultKind, Launch, LaunchError, Observer, Stats, Tolerated};

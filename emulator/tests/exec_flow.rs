@@ -1,7 +1,7 @@
 //! Divergence, reconvergence, loops, calls and exits of hand-built kernels, compared with what each thread computes
 //! on its own.
 
-mod exec_kit;
+use crate::exec_kit;
 
 use exec_kit::*;
 use trace_format::isa::*;

@@ -1,7 +1,7 @@
 //! Random structured kernels: warps of 32 compute what every thread computes alone in a block of its own, and
 //! their recordings pass the validator and have the same bytes for every number of threads.
 
-mod exec_kit;
+use crate::exec_kit;
 
 use exec_kit::*;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! Barriers, warp synchronisation, atomics, and the independence of results from the number of threads.
 
-mod exec_kit;
+use crate::exec_kit;
 
 use emulator::exec::InOrder;
 use exec_kit::*;

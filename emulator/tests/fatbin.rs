@@ -4,7 +4,7 @@
 //! name, `ptx_only` for two architectures, `cubin_only` without PTX, `two.so` as a library; `two.ptx` is what
 //! `nvcc -ptx` prints.
 
-mod cli_kit;
+use crate::cli_kit;
 
 use cli_kit::Folder;
 use emulator::fatbin::{self, CONTAINER_MAGIC, Compression, FatbinError, Image, ImageKind, Origin};

@@ -1,7 +1,8 @@
 //! Counted loops, which lowering unrolls: with ends that are known when the code is lowered and with ends that
 //! are not, near both ends of the range of their counters, against a loop on the host.
 
-mod lower_kit;
+use crate::lower_kit;
+use emulator::lower::{LowerOptions, Schedule};
 
 use lower_kit::*;
 
@@ -259,4 +260,46 @@ fn sums_in_shared_memory_are_loops_with_compare_and_swap() {
         };
         assert_eq!(got, [want], "{ty}");
     }
+}
+
+/// Behind the inner loop the outer one's phis take what the inner loop's phis hold, on an edge of its own; the inner loop's phis
+/// must not have got their next values before.
+#[test]
+fn an_edge_out_of_a_loop_reads_phis_before_their_next_values() {
+    let text = ".version 9.0
+.target sm_90
+.visible .entry kernel()
+{
+        .reg .b16 %h2;
+        .reg .b64 %d5, %d1, %t, %own, %out;
+        .reg .b32 %f<11>, %c6, %c7;
+        .reg .b64 %g<4>;
+        .reg .pred %p<3>, %q;
+        ld.global.u64 %d5, [%own+568];
+        setp.eq.or.s16 %p1, %h2, %h2, %p2;
+        @%p1 bra $middle;
+$head6:
+        mov.s64 %d1, %d5;
+        mov.s64 %d5, %t;
+$head7:
+        mov.f64 %t, %g2;
+        mov.f64 %g0, %g1;
+        mov.f64 %g1, %t;
+        div.rp.f32 %f1, %f7, %f6;
+        add.s32 %c7, %c7, -1;
+        setp.gt.s32 %q, %c7, 0;
+        @%q bra $head7;
+$middle:
+        div.rn.f64 %g2, %g0, 0d4034000000000000;
+        add.s32 %c6, %c6, -1;
+        setp.gt.s32 %q, %c6, 0;
+        @%q bra $head6;
+        add.rp.ftz.f32 %f10, %f7, %f1;
+        st.global.u64 [%out+8], %d1;
+        st.global.f32 [%out+176], %f10;
+}";
+    let options =
+        LowerOptions { fmad: false, schedule: Schedule::Reuse, gpu: Some(86), ..LowerOptions::default() };
+    let lowered = lower_with(text, options);
+    assert!(lowered.unsupported.is_empty());
 }

@@ -1,7 +1,7 @@
 //! Arithmetic that takes several instructions (division, roots, 64-bit integers, bit fields), compared with
 //! Rust's own on boundary values and random operands.
 
-mod lower_kit;
+use crate::lower_kit;
 
 use lower_kit::*;
 use test_kit::Random;

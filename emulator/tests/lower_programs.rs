@@ -1,7 +1,7 @@
 //! Random programs: results of the lowered code, with many registers and with so few that it spills,
 //! compared with a direct interpretation of the program; and every bundled workload through the allocation checker.
 
-mod lower_kit;
+use crate::lower_kit;
 
 use lower_kit::*;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! NVIDIA's machine code from the file to the result: `emu run` and `emu record` of cubins, their variables in device memory,
 //! and the constant banks of a launch. The cubins are those of the tests of `sass`; no toolkit is needed.
 
-mod cli_kit;
+use crate::cli_kit;
 
 use cli_kit::Folder;
 use emulator::device::{DeviceModule, Shape};
@@ -278,7 +278,7 @@ fn files_of_several_kinds_hold_machine_code() {
     assert!(module.kernels().count() > 0);
     let error = NativeModule::read(&fatbin.join("ptx_only.fatbin"), &[]).expect_err("it has only PTX");
     assert!(
-        error.to_string().contains("there is no machine code for a known target (sm_75, sm_80"),
+        error.to_string().contains("there is no machine code for a known target (sm_70, sm_75, sm_80"),
         "{error}"
     );
     let error = NativeModule::read(Path::new("/nowhere/libcudnn.so.9"), &[]).expect_err("it is closed");

@@ -1,7 +1,7 @@
 //! `wmma` from and to memory in every layout, and 8x8 matrices of halves between shared memory and lanes.
 
-mod lower_kit;
-mod matrix_kit;
+use crate::lower_kit;
+use crate::matrix_kit;
 
 use lower_kit::*;
 use matrix_kit::*;

@@ -1,8 +1,8 @@
 //! `mma.sync` compared with nested loops: fragments as in the PTX ISA's tables of rows and columns, sums that saturate,
 //! special values.
 
-mod lower_kit;
-mod matrix_kit;
+use crate::lower_kit;
+use crate::matrix_kit;
 
 use half::f16;
 use lower_kit::*;

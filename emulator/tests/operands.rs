@@ -1,7 +1,7 @@
 //! Operands that ptxas accepts: variables named by accesses without a state space, and registers plus a constant
 //! as values.
 
-mod lower_kit;
+use crate::lower_kit;
 
 use lower_kit::*;
 

@@ -1,7 +1,7 @@
 //! Kernel parameters and `.const` variables as memory: structs indexed at addresses in registers, and their generic
 //! addresses.
 
-mod lower_kit;
+use crate::lower_kit;
 
 use lower_kit::*;
 

@@ -2,7 +2,7 @@
 //! kernel with calls, structs, `printf` and line information, and every instruction form that real programs
 //! were seen to use, accepted by NVIDIA's assembler. All of it must be parsed and supported.
 
-mod ptx_support;
+use crate::ptx_support;
 
 use emulator::ptx::{
     self, AddressBase, CallShape, Callee, Formal, Linkage, Module, Op, Operand, RelocationTarget, ScalarType,

@@ -1,7 +1,7 @@
 //! Arbitrary and mutated texts: the front end never panics or hangs, and every module that it accepts is
 //! consistent.
 
-mod ptx_support;
+use crate::ptx_support;
 
 use emulator::ptx::{self, Severity};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! Hand-written PTX: scopes, registers, variables, initialisers, calls,
 //! directives, constants, and the module that is parsed from them.
 
-mod ptx_support;
+use crate::ptx_support;
 
 use emulator::ptx::{
     self, Accuracy, AddressBase, AtomOp, Axis, BarAction, BarOp, BoolOp, CallShape, Callee, Comparison,

@@ -1,8 +1,8 @@
 //! System services of device code: printf, malloc and free, assert, virtual functions of objects from the device
 //! heap. Texts are the same at any number of threads. Expected values are computed here.
 
-mod calls_kit;
-mod cli_kit;
+use crate::calls_kit;
+use crate::cli_kit;
 
 use calls_kit::{TestProgram, module, words};
 use cli_kit::Folder;

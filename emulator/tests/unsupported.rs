@@ -1,8 +1,8 @@
 //! Instructions without a lowering: a kernel runs as long as no thread reaches one; a thread that does faults with the
 //! form's name and location, and `emu inspect` lists it beforehand.
 
-mod calls_kit;
-mod cli_kit;
+use crate::calls_kit;
+use crate::cli_kit;
 
 use calls_kit::{TestProgram, manifest, module, words};
 use cli_kit::Folder;

@@ -2,7 +2,7 @@
 //! waiting for each other, with volatile accesses, which keep their order. Expected values are of steps that all
 //! threads take together.
 
-mod lower_kit;
+use crate::lower_kit;
 
 use lower_kit::*;
 use test_kit::Random;

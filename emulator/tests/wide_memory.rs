@@ -1,7 +1,7 @@
 //! Loads, stores and moves of 128 and 256 bits and of vectors of narrow elements, in every space: bytes are moved as
 //! the PTX ISA says, for any order of registers.
 
-mod lower_kit;
+use crate::lower_kit;
 
 use lower_kit::*;
 use test_kit::Random;

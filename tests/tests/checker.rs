@@ -1,7 +1,7 @@
 //! The checker on CUDA kernels with one mistake each: it names the line of the mistake, and reports nothing for the
 //! same kernels without it, for bundled workloads and for programs whose blocks and lanes wait for one another.
 
-mod launch_kit;
+use crate::launch_kit;
 
 use emulator::check::{CheckKind, Checker, Checks, Finding};
 use emulator::exec::{Options, Unobserved};

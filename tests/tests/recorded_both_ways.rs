@@ -1,6 +1,5 @@
 //! Every bundled workload, recorded with values and without: both recordings are sound, and a replay of the one without
-//! values is that of the other. On our own code of the PTX, and on machine code that ptxas makes of it: of each workload for
-//! one of the targets, in turn; the ignored test takes all targets.
+//! values is that of the other. On our own code of the PTX, and on the machine code that ptxas makes of it for each target.
 
 use std::path::Path;
 use test_kit::{Tool, skipped};
@@ -13,7 +12,6 @@ use trace_format::container::Contents;
 use trace_format::reader::Trace;
 use trace_format::validate::{Progress, validate};
 
-const TARGETS: [&str; 6] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_120"];
 /// Blocks of a launch, and launches of a program, whose steps are compared one by one.
 const COMPARED: (u64, u32) = (4, 8);
 /// Warp instructions up to which a program is replayed.
@@ -52,43 +50,57 @@ fn check(manifest: &Path, assembler: Option<&Assembler>, dir: &Path) -> Result<b
     Ok(true)
 }
 
-/// Checks every workload with each of the codes that `codes` names for its number; none is our own code.
-fn check_all(codes: impl Fn(usize) -> Vec<Option<Assembler>>) {
+/// Checks every workload: our own code of its PTX, or machine code for a target.
+fn check_all(target: Option<&str>) {
+    let assembler = target.map(Assembler::installed);
+    if let Some(None) = assembler {
+        return skipped(Tool::Nvcc, "no ptxas; tools/scripts/cuda-toolkit.sh installs it");
+    }
     let dir = tempfile::tempdir().expect("a folder");
-    let (mut checked, mut replayed, mut wrong) = (0, 0, Vec::new());
+    let (mut replayed, mut wrong) = (0, Vec::new());
     let manifests = workloads().iter().flat_map(tests::Workload::manifests).collect::<Vec<_>>();
-    for (number, manifest) in manifests.iter().enumerate() {
-        for code in codes(number) {
-            let target = code.as_ref().map_or("PTX", |assembler| assembler.target.as_str()).to_owned();
-            match check(manifest, code.as_ref(), dir.path()) {
-                Ok(all) => replayed += u32::from(all),
-                Err(why) => wrong.push(format!("{} ({target}): {why}", manifest.display())),
-            }
-            checked += 1;
+    for manifest in &manifests {
+        match check(manifest, assembler.as_ref().and_then(Option::as_ref), dir.path()) {
+            Ok(all) => replayed += usize::from(all),
+            Err(why) => wrong.push(format!("{}: {why}", manifest.display())),
         }
     }
-    assert!(wrong.is_empty(), "{} of {checked} are wrong:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(
-        checked >= manifests.len() && replayed * 2 > checked as u32,
-        "{replayed} of {checked} were replayed"
-    );
+    let (target, all) = (target.unwrap_or("PTX"), manifests.len());
+    assert!(wrong.is_empty(), "{target}: {} of {all} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(replayed * 2 > all, "{target}: {replayed} of {all} were replayed");
 }
 
 #[test]
 fn workloads_of_ptx() {
-    check_all(|_| vec![None]);
+    check_all(None);
 }
 
 #[test]
-fn workloads_of_machine_code_for_one_target_each() {
-    if Assembler::installed(TARGETS[0]).is_none() {
-        return skipped(Tool::Nvcc, "no ptxas; tools/scripts/cuda-toolkit.sh installs it");
-    }
-    check_all(|number| vec![Assembler::installed(TARGETS[number % TARGETS.len()])]);
+fn workloads_of_machine_code_for_sm_75() {
+    check_all(Some("sm_75"));
 }
 
 #[test]
-#[ignore = "takes several minutes"]
-fn workloads_of_machine_code_for_every_target() {
-    check_all(|_| TARGETS.map(Assembler::installed).into());
+fn workloads_of_machine_code_for_sm_80() {
+    check_all(Some("sm_80"));
+}
+
+#[test]
+fn workloads_of_machine_code_for_sm_86() {
+    check_all(Some("sm_86"));
+}
+
+#[test]
+fn workloads_of_machine_code_for_sm_89() {
+    check_all(Some("sm_89"));
+}
+
+#[test]
+fn workloads_of_machine_code_for_sm_90() {
+    check_all(Some("sm_90"));
+}
+
+#[test]
+fn workloads_of_machine_code_for_sm_120() {
+    check_all(Some("sm_120"));
 }

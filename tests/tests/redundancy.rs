@@ -1,7 +1,7 @@
 //! The study `redundancy` on the bundled workloads: it must equal its brute-force twin at any number of threads,
 //! and its outputs must agree with one another.
 
-mod study_kit;
+use crate::study_kit;
 #[path = "../../timing/tests/redundancy/twin.rs"]
 mod twin;
 

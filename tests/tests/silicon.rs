@@ -1,7 +1,7 @@
 //! The kernels of `tests/silicon`, whose published counterparts were measured on silicon: results against references at
 //! small sizes, cycles at these sizes against a committed table, and the committed figures of the published sizes against
 //! the measured ones; and the page of the book about all references of cycles. After a change that is meant to move cycles, `WARPLAB_TABLES=write cargo test --release -p tests
-//! --test silicon` writes the small table, and `tools/scripts/correlate-silicon.sh --write` the other.
+//! --test suite silicon::` writes the small table, and `tools/scripts/correlate-silicon.sh --write` the other.
 
 use emulator::exec::{Options, Unobserved};
 use emulator::session::{Session, Setup};

@@ -5,7 +5,7 @@
 mod agree;
 #[path = "../../timing/tests/studies/decode.rs"]
 mod decode;
-mod study_kit;
+use crate::study_kit;
 #[path = "../../timing/tests/studies/twins/mod.rs"]
 mod twins;
 
@@ -57,7 +57,7 @@ fn every_study_equals_its_twin_on_every_workload() {
     assert!(never.is_empty(), "never counted: {never:?}");
 }
 
-/// All other workloads too, which takes longer: `cargo test --release -p tests --test studies -- --ignored`.
+/// All other workloads too, which takes longer: `cargo test --release -p tests --test suite studies:: -- --ignored`.
 #[test]
 #[ignore = "takes minutes"]
 fn every_study_equals_its_twin_on_all_workloads() {

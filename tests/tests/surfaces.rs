@@ -1,6 +1,6 @@
 //! Surface accesses of every width, shape and clamp mode against plain arrays.
 
-mod texture_kit;
+use crate::texture_kit;
 
 use emulator::texture as em;
 use proptest::prelude::*;

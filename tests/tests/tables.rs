@@ -2,7 +2,7 @@
 //! and CORF on them, beside published figures. Differences from published figures are named gaps.
 //!
 //! A table is data under `tests/tables/`. After a change that is meant to move figures, write it again and commit it:
-//! `WARPLAB_TABLES=write cargo test --release -p tests --test tables`. Columns that are not ours stay as they are.
+//! `WARPLAB_TABLES=write cargo test --release -p tests --test suite tables::`. Columns that are not ours stay as they are.
 
 use emulator::exec::{Options, Unobserved};
 use emulator::session::{Session, Setup};

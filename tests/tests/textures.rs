@@ -1,7 +1,7 @@
 //! Texture fetches of all geometries, formats, filters and address modes against the formulae of the CUDA C++
 //! Programming Guide.
 
-mod texture_kit;
+use crate::texture_kit;
 
 use emulator::texture as em;
 use proptest::prelude::*;

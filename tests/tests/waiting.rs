@@ -2,7 +2,7 @@
 //! and their traces are equal at any number of threads. Those that can never finish are reported with what waits for
 //! what.
 
-mod launch_kit;
+use crate::launch_kit;
 
 use emulator::exec::fault::Waiting;
 use emulator::exec::{Fault, FaultKind, LaunchError, Options, Unobserved};

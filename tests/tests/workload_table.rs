@@ -2,9 +2,9 @@
 //!
 //! `timing/experiments/workloads.csv`, which `timing list workloads` prints, has a row per manifest, size and kernel.
 //! Rows of the tests, and grids and occupancy at the size of the papers, follow from the manifests and from short runs:
-//! `WARPLAB_TABLES=write cargo test --release -p tests --test workload_table` writes them. The instructions and the
+//! `WARPLAB_TABLES=write cargo test --release -p tests --test suite workload_table::` writes them. The instructions and the
 //! active SMs at the size of the papers take a recording and a replay of each:
-//! `cargo test --release -p tests --test workload_table -- --ignored` measures them and writes them into the table,
+//! `cargo test --release -p tests --test suite workload_table:: -- --ignored` measures them and writes them into the table,
 //! after each workload; `WARPLAB_WORKLOADS=a,b` chooses some.
 
 use emulator::exec::{Options, Unobserved};

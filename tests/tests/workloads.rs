@@ -99,7 +99,7 @@ fn results_equal_the_references_in_every_order_and_with_few_registers() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Takes minutes: `cargo test --release -p tests --test workloads -- --ignored`. `WARPLAB_WORKLOADS=a,b` chooses some.
+/// Takes minutes: `cargo test --release -p tests --test suite workloads:: -- --ignored`. `WARPLAB_WORKLOADS=a,b` chooses some.
 #[test]
 #[ignore = "minutes; the sizes of the tests cover the same code"]
 fn results_equal_the_references_at_the_papers_sizes() {

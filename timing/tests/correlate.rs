@@ -1,6 +1,6 @@
 //! Tests of `timing correlate` from files to output: formats, matching, exit codes, errors.
 
-mod common;
+use crate::common;
 
 use common::{Item, Launch};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Traces with a byte changed, or cut off: a replay either fails with an error that names the position, or
 //! gives the results of the undamaged trace; incomplete launches are reported.
 
-mod common;
+use crate::common;
 
 use common::{Item, Launch};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Tests of `timing explore`: points beside the plain machine, files, mistakes.
 
-mod common;
+use crate::common;
 
 use common::{Item, Launch, json, labels, text};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! What produced a result is in every form of it; launch latency stands apart; nothing that shows nothing succeeds.
 
-mod common;
+use crate::common;
 
 use common::{json, replay_with, run, text, two_kernels};
 use serde_json::Value;

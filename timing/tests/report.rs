@@ -2,7 +2,7 @@
 
 #[path = "../report/tests/browse/mod.rs"]
 mod browse;
-mod common;
+use crate::common;
 
 use common::{Item, Launch};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Tests of `timing reproduce`: a paper's figures from recordings that a stand-in for the emulator makes.
 
-mod common;
+use crate::common;
 
 use common::{Item, Launch};
 use std::error::Error;

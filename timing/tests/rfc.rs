@@ -1,7 +1,7 @@
 //! Tests of the register file cache on the command line: its values are checked, its accounts balance, and without its
 //! mechanism the replay equals the baseline.
 
-mod common;
+use crate::common;
 
 use common::{number, text, two_kernels};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Tests of the selection of launches, and of concurrent launches.
 
-mod common;
+use crate::common;
 
 use common::{Item, Launch};
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! Tests of `timing sweep`: one table whatever works on it, a store that survives interruptions, failures as rows.
 
-mod common;
+use crate::common;
 
 use common::{Item, Launch, json, labels, text};
 use std::collections::BTreeSet;

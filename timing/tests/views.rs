@@ -1,6 +1,6 @@
 //! Tests of timelines, the Konata log and time series: read back and compared with the statistics.
 
-mod common;
+use crate::common;
 
 use common::{Item, Launch};
 use serde_json::Value;

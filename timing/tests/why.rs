@@ -1,6 +1,6 @@
 //! Tests of `timing why` on kernels with a known bottleneck, created by the configuration.
 
-mod common;
+use crate::common;
 
 use common::{Item, Launch};
 use std::process::Command;

@@ -21,6 +21,8 @@ packages=(nvidia-cuda-cccl nvidia-cuda-profiler-api nvidia-curand)
 for part in cuda-nvcc cuda-crt nvvm cuda-runtime cuda-cuobjdump cuda-nvdisasm cuda-nvrtc; do
     packages+=("nvidia-$part==$version")
 done
+# The last compilers that know sm_70, of which ptxas is kept, as ptxas-12.9.
+packages+=(nvidia-cuda-nvcc-cu12==12.9.86)
 # A folder that an older list has filled is filled again.
 marker=$folder/.complete-$(printf '%s\n' "${packages[@]}" | cksum | cut -d ' ' -f 1)
 
@@ -44,6 +46,11 @@ python3 - "$scratch" <<'PYTHON'
 import glob, sys, zipfile
 for wheel in glob.glob(sys.argv[1] + "/*.whl"):
     archive = zipfile.ZipFile(wheel)
+    if "nvcc_cu12" in wheel:
+        member = archive.getinfo("nvidia/cuda_nvcc/bin/ptxas")
+        member.filename = "nvidia/cu13/bin/ptxas-12.9"
+        archive.extract(member, sys.argv[1] + "/unpacked")
+        continue
     only_headers = "nvidia_curand" in wheel
     names = [name for name in archive.namelist() if "/include/" in name or not only_headers]
     archive.extractall(sys.argv[1] + "/unpacked", names)

@@ -1,7 +1,7 @@
 //! Traces of addresses: the same steps and accesses as with values, refusals where values are needed; and traces whose
 //! opcode table is another.
 
-mod common;
+use crate::common;
 
 use common::*;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Tests of whole traces: cursors regenerate the recorded values; the bytes do not depend on the order in
 //! which blocks finish; the writer refuses invalid input.
 
-mod common;
+use crate::common;
 
 use common::*;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! Control bits of a kernel: a record of their own, which readers that do not know it skip.
 
-mod common;
+use crate::common;
 
 use common::{Builder, damaged_record_is_named, exit, ffma, r};
 use trace_format::container::format;

@@ -1,7 +1,7 @@
 //! Tests of damaged files: truncated anywhere, or with any byte changed. Readable data equal the recorded
 //! ones; everything else is a clear error, never a panic or a hang.
 
-mod common;
+use crate::common;
 
 use common::*;
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! Tests of encodings: any rows and paths can be decoded again; regular rows cost little; damaged streams are
 //! refused.
 
-mod common;
+use crate::common;
 
 use common::{Random, random_kernel};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! Preferences of a launch: a record of their own, which readers that do not know it skip, and which launches without
 //! preferences do not have.
 
-mod common;
+use crate::common;
 
 use common::{Builder, damaged_record_is_named, exit, launch_record};
 use trace_format::container::format;

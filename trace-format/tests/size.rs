@@ -1,7 +1,7 @@
 //! Traces are hardly larger than what the program really read: the loads of a tiled matrix product, in the
 //! order in which an emulator meets them, cost little more than the tiles that each block loads.
 
-mod common;
+use crate::common;
 
 use common::{Builder, Random, exit, launch_record, ldg, lds, r};
 use trace_format::isa::*;

@@ -2,7 +2,7 @@
 //!
 //! `CUDA_HOME` says where the toolkit is; without it, or without a C compiler, the tests say that they were skipped.
 
-mod kit;
+use crate::kit;
 
 use kit::{Tool, libraries, skipped, toolkit};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Recordings that fail: killed, on a full disk, two of one file. The part that had been recorded
 //! stays readable, the older trace stays until the new one is whole, and the program itself is not disturbed.
 
-mod kit;
+use crate::kit;
 
 use crash_kit::{Moment, ended, finished, guest, kill, left, short_of_space};
 use std::path::{Path, PathBuf};

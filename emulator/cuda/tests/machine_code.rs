@@ -1,6 +1,6 @@
 //! CUDA programs whose machine code runs: because it is asked for, or because they have no PTX.
 
-mod kit;
+use crate::kit;
 
 use kit::{Tool, nvcc, skipped};
 use std::fs;

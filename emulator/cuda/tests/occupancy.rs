@@ -3,7 +3,7 @@
 //!
 //! Needs the header, from `tools/scripts/cuda-toolkit.sh`, and a C++ compiler.
 
-mod kit;
+use crate::kit;
 
 use cuda::device::{Attributes, Device};
 use kit::{Tool, libraries, skipped, toolkit};

@@ -4,7 +4,7 @@
 //! linked with the runtime as a library, and with the runtime in it. A program says in its comments what to compile
 //! it with (`nvcc:`) and what else than `PASSED` it prints (`expect:`).
 
-mod kit;
+use crate::kit;
 
 use cuda::internals::{Generation, implementation};
 use emulator::fatbin::runtime::{Runtime, runtime};

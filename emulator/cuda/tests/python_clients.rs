@@ -3,7 +3,7 @@
 //! `tools/scripts/python-clients.sh` makes an environment that has them; `WARPLAB_PYTHON` names another interpreter.
 //! Tests of packages that are not installed are skipped with a message that the harness does not capture.
 
-mod kit;
+use crate::kit;
 
 use kit::{Tool, libraries, python, skipped};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //!
 //! `CUDA_HOME` or PATH say where nvcc is; without it the tests say that they were skipped.
 
-mod kit;
+use crate::kit;
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};

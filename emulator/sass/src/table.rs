@@ -14,7 +14,7 @@
 //! number after `+`; `s` if signed, `c` if complemented), marks as `MARK:BIT`, `unless:BITS` (absent if all are ones, unless it
 //! is complemented or bit `show:BIT` is set), `zero:BITS` (absent if all are zeros), `when:BITS=VALUES` (absent for other values), and
 //! `by:BITS { VALUE=TEMPLATE.SUFFIX }` if the template depends on bits. `guard uniform` says that the guard
-//! is a uniform predicate. `one` lists bits that must be 1 and `any` bits of no effect; all
+//! is a uniform predicate. Rows of 75 hold for 70 as well, which has rows of its own for what they lack. `one` lists bits that must be 1 and `any` bits of no effect; all
 //! other bits must be 0. Bits of the opcode, the guard and the control bits belong to every row.
 
 use crate::Target;
@@ -220,7 +220,9 @@ impl Table {
             else {
                 return Err(wrong("targets, opcode and mnemonic are expected"));
             };
-            if !targets.split(',').any(|t| t == number) {
+            let lists = |number: &str| targets.split(',').any(|t| t == number);
+            let shared = target == Target::Sm70 && lists("75");
+            if !lists(&number) && !shared {
                 continue;
             }
             let opcode = usize::from_str_radix(opcode, 16).ok().filter(|o| *o < 1 << 12);

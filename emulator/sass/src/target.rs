@@ -5,6 +5,8 @@ use std::fmt;
 /// A compute capability whose machine code is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Target {
+    /// Volta. Its words are those of Turing but for its tensor cores.
+    Sm70,
     /// Turing.
     Sm75,
     /// Ampere, A100.
@@ -21,8 +23,8 @@ pub enum Target {
 
 impl Target {
     /// Every target, oldest first.
-    pub const ALL: [Target; 6] =
-        [Target::Sm75, Target::Sm80, Target::Sm86, Target::Sm89, Target::Sm90, Target::Sm120];
+    pub const ALL: [Target; 7] =
+        [Target::Sm70, Target::Sm75, Target::Sm80, Target::Sm86, Target::Sm89, Target::Sm90, Target::Sm120];
 
     /// The target of a compute capability such as 75; none if its instructions are not known.
     #[must_use]
@@ -34,6 +36,7 @@ impl Target {
     #[must_use]
     pub const fn number(self) -> u32 {
         match self {
+            Target::Sm70 => 70,
             Target::Sm75 => 75,
             Target::Sm80 => 80,
             Target::Sm86 => 86,

@@ -2,7 +2,7 @@
 //!
 //! Without a CUDA toolkit the test says that it was skipped; `words.rs` then compares a sample of words.
 
-mod kit;
+use crate::kit;
 
 use sass::cubin::Cubin;
 use sass::{Target, decode};
@@ -36,7 +36,8 @@ fn every_word_is_printed_as_nvdisasm_does() {
     }
     assert!(files.len() > 50, "{} PTX files", files.len());
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for target in Target::ALL {
+    // The compilers of CUDA 13 know no sm_70.
+    for target in Target::ALL.into_iter().filter(|target| *target != Target::Sm70) {
         let (mut words, mut modules) = (BTreeSet::new(), 0);
         for file in &files {
             let cubin = folder.path().join("app.cubin");

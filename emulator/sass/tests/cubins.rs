@@ -29,8 +29,8 @@ fn a_kernel_is_found_and_decoded() {
 #[test]
 fn other_targets_are_named() {
     let mut other = VECTORADD.to_vec();
-    other[TARGET_BYTE] = 70;
-    assert_eq!(Cubin::parse(&other).unwrap_err(), CubinError::Target(70));
+    other[TARGET_BYTE] = 60;
+    assert_eq!(Cubin::parse(&other).unwrap_err(), CubinError::Target(60));
     let mut host = VECTORADD.to_vec();
     host[18] = 62;
     assert_eq!(Cubin::parse(&host).unwrap_err(), CubinError::Machine(62));

@@ -1,7 +1,7 @@
 //! What cubins say about kernels and data: of a committed cubin, of the same source for every target if there is a
 //! toolkit, of damaged ones.
 
-mod kit;
+use crate::kit;
 
 use proptest::prelude::*;
 use sass::Target;
@@ -149,7 +149,8 @@ fn cubins_of_every_target_say_the_same() {
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         std::fs::read(&cubin).expect("the cubin can be read")
     };
-    for target in Target::ALL {
+    // The compilers of CUDA 13 know no sm_70.
+    for target in Target::ALL.into_iter().filter(|target| *target != Target::Sm70) {
         let bytes = compiled(target, &[]);
         let cubin = Cubin::parse(&bytes).expect("a good cubin");
         assert_eq!(cubin.target, target);

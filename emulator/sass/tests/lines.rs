@@ -117,7 +117,8 @@ fn lines_are_those_that_nvdisasm_shows() {
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/lines.cu");
-    for target in Target::ALL {
+    // The compilers of CUDA 13 know no sm_70.
+    for target in Target::ALL.into_iter().filter(|target| *target != Target::Sm70) {
         let path = folder.path().join("lines.cubin");
         let made = Command::new(toolkit.join("bin/nvcc"))
             .args(["-lineinfo", "-cubin", &format!("-arch=sm_{}", target.number()), "-o"])

@@ -61,7 +61,7 @@ pub(super) enum Command {
   emu disasm app.ptx
   emu disasm app.ptx --kernels matmul --ptx
   emu disasm app.ptx --maxregs 32 --schedule source
-  emu disasm app.cubin --kernels matmul           NVIDIA's machine code (sm_75, 80, 86, 89, 90, 120)
+  emu disasm app.cubin --kernels matmul           NVIDIA's machine code (sm_70, 75, 80, 86, 89, 90, 120)
   emu disasm ./app --code sass
 
 Machine code is listed as address, control bits and instruction. B01----:R2:W3:Y:S04 says: wait until the dependence

@@ -2,18 +2,24 @@
 
 use goblin::elf::{
     Elf,
+    header::{EI_ABIVERSION, EI_OSABI},
     sym::{STT_FUNC, STT_OBJECT},
 };
 
 /// Mark in a symbol's visibility byte: the function is a kernel.
 const STO_CUDA_ENTRY: u8 = 0x10;
 
-/// Compute capability of a cubin; the newer format keeps it in the second byte of the flags.
+/// `EI_OSABI` of the newer format of cubins.
+const NEWER: u8 = 0x41;
+
+/// Compute capability of a cubin; the newer format keeps it in the second byte of the flags. Its `EI_ABIVERSION` is 8, and 2 where
+/// no function keeps to the calling convention.
 pub(super) fn cubin_arch(bytes: &[u8]) -> u32 {
     let Ok(elf) = Elf::parse(bytes) else { return 0 };
     let flags = elf.header.e_flags;
     let (low, second) = (flags & 0xff, flags >> 8 & 0xff);
-    if elf.header.e_ident[goblin::elf::header::EI_ABIVERSION] >= 8 { second } else { low }
+    let ident = |at: usize| elf.header.e_ident[at];
+    if ident(EI_OSABI) == NEWER || ident(EI_ABIVERSION) >= 8 { second } else { low }
 }
 
 /// Kernels of a cubin, by its symbols.

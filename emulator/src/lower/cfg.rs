@@ -1,6 +1,6 @@
 //! Control flow of the intermediate form: clean-up of blocks, dominators, loops, critical edges.
 
-use super::vir::{Blk, Block, Func, SubId, Term, VOp, Val};
+use super::vir::{Blk, Block, Func, SubId, Term, VOp, VPred, VReg, Val};
 use trace_format::isa::Dominators;
 
 /// Dominator tree and loop nesting, indexed by block.
@@ -272,25 +272,38 @@ fn skip_empty(f: &mut Func) {
     fold_branches(f);
 }
 
-/// Splits critical edges to blocks with phis, if the phis' copies would disturb the other successor (a phi is
-/// live there).
+/// Splits critical edges to blocks with phis, if the phis' copies would disturb the other successor: a phi is live there, or
+/// it is an argument of the other successor's phis and that edge is split, so that its copies read the phi later.
 pub(super) fn split_critical_edges(f: &mut Func) {
     let live = super::schedule::Liveness::of(f);
+    let registers = f.defs.len();
     let mut order = Vec::with_capacity(f.order.len());
     for b in std::mem::take(&mut f.order) {
         order.push(b);
         let Term::If(p, yes, no) = f.block(b).term else { continue };
-        let split = |f: &mut Func, to: Blk, other: Blk| -> Blk {
+        let may_be_split = |to: Blk| {
             let block = f.block(to);
-            let registers = f.defs.len();
-            let quiet = block.phis.iter().all(|p| !live.is_live_in(other, p.dst.index()))
-                && block.pphis.iter().all(|p| !live.is_live_in(other, registers + p.dst.index()));
-            if block.preds.len() < 2
-                || (block.phis.is_empty() && block.pphis.is_empty())
-                || (quiet && to != other)
-            {
-                return to;
-            }
+            block.preds.len() >= 2 && !(block.phis.is_empty() && block.pphis.is_empty())
+        };
+        let disturbs = |to: Blk, other: Blk| {
+            let block = f.block(to);
+            to == other
+                || block.phis.iter().any(|phi| live.is_live_in(other, phi.dst.index()))
+                || block.pphis.iter().any(|phi| live.is_live_in(other, registers + phi.dst.index()))
+        };
+        let is_argument = |to: Blk, other: Blk| {
+            let (block, other) = (f.block(to), f.block(other));
+            let Some(edge) = other.preds.iter().position(|&pred| pred == b) else { return false };
+            let read = |dst: VReg| other.phis.iter().any(|phi| phi.args[edge] == Val::Reg(dst));
+            let read_pred = |dst: VPred| other.pphis.iter().any(|phi| phi.args[edge].pred == Some(dst));
+            block.phis.iter().any(|phi| read(phi.dst)) || block.pphis.iter().any(|phi| read_pred(phi.dst))
+        };
+        let mut split = [(yes, no), (no, yes)].map(|(to, other)| may_be_split(to) && disturbs(to, other));
+        if split[0] != split[1] {
+            let (unsplit, to, other) = if split[0] { (1, no, yes) } else { (0, yes, no) };
+            split[unsplit] = may_be_split(to) && is_argument(to, other);
+        }
+        let mut edge = |to: Blk| {
             let edge = f.new_block(f.block(b).sub);
             f.block_mut(edge).term = Term::Goto(to);
             f.block_mut(edge).line = f.block(b).line;
@@ -300,9 +313,8 @@ pub(super) fn split_critical_edges(f: &mut Func) {
             }
             edge
         };
-        let new_yes = split(f, yes, no);
-        let no = split(f, no, yes);
-        let yes = new_yes;
+        let yes = if split[0] { edge(yes) } else { yes };
+        let no = if split[1] { edge(no) } else { no };
         f.block_mut(b).term = Term::If(p, yes, no);
         // The new blocks, the second one first.
         order.extend(f.order.drain(..).rev());
@@ -428,8 +440,8 @@ fn keep_needed(f: &mut Func, may_go: &[bool]) {
 }
 
 enum Need {
-    Reg(super::vir::VReg),
-    Pred(super::vir::VPred),
+    Reg(VReg),
+    Pred(VPred),
 }
 
 fn needs(inst: &super::vir::Inst, work: &mut Vec<Need>) {
@@ -496,10 +508,7 @@ fn keep_used_words(inst: &mut super::vir::Inst, live: &[bool]) {
     }
 }
 
-type PhiIndex = (
-    rustc_hash::FxHashMap<super::vir::VReg, (Blk, usize)>,
-    rustc_hash::FxHashMap<super::vir::VPred, (Blk, usize)>,
-);
+type PhiIndex = (rustc_hash::FxHashMap<VReg, (Blk, usize)>, rustc_hash::FxHashMap<VPred, (Blk, usize)>);
 
 fn phi_index(f: &Func) -> PhiIndex {
     let mut index = PhiIndex::default();

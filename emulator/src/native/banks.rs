@@ -80,7 +80,7 @@ const BLACKWELL: Words = Words {
 
 fn words(target: Target) -> &'static Words {
     match target {
-        Target::Sm75 | Target::Sm80 | Target::Sm86 | Target::Sm89 => &TURING_AMPERE,
+        Target::Sm70 | Target::Sm75 | Target::Sm80 | Target::Sm86 | Target::Sm89 => &TURING_AMPERE,
         Target::Sm90 => &HOPPER,
         Target::Sm120 => &BLACKWELL,
     }

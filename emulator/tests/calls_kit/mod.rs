@@ -1,8 +1,6 @@
 //! Tools of the tests of functions and system services: a PTX text with a manifest in a temporary folder, run
 //! at several thread counts and recorded, with what its threads printed.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use emulator::exec::{Options, Unobserved};
 use emulator::session::{Session, SessionError, Setup};
 

@@ -1,7 +1,5 @@
 //! Tools of the command-line tests: a folder of files, and `emu` run in it.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use std::path::PathBuf;
 use std::process::Command;
 

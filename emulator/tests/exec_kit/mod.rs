@@ -1,7 +1,5 @@
 //! Tools of the executor's tests: an assembler of machine kernels with labels, and a launcher.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use emulator::exec::{self, Fault, Launch, LaunchError, Options, Stats, Unobserved};
 use emulator::memory::{AllocationId, GlobalMemory};
 use emulator::record::TraceSink;

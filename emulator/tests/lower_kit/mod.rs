@@ -1,7 +1,5 @@
 //! Tools of the lowering's tests: PTX text in, words of buffers out.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use emulator::exec::{self, Launch, Options, Unobserved};
 use emulator::lower::{LowerOptions, Lowered, ModuleLayout, lower_kernel};
 use emulator::memory::GlobalMemory;

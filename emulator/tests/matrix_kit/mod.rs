@@ -2,8 +2,6 @@
 //!
 //! Inputs are such that products and sums are exact in double precision, so that only the last rounding counts.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use super::lower_kit::*;
 use half::{bf16, f16};
 use test_kit::Random;

@@ -4,7 +4,9 @@
 
 use super::integer::low;
 use super::pure::evaluate;
-use emulator::ptx::{AddOp, Body, BoolOp, Function, Inst, MovShape, MulMode, Op, Operand, RegId, Rounding};
+use emulator::ptx::{
+    AddOp, Body, BoolOp, Comparison, Function, Inst, MovShape, MulMode, Op, Operand, RegId, Rounding,
+};
 use emulator::ptx::{FmaOp, ScalarType, Statement};
 use std::collections::BTreeMap;
 
@@ -116,6 +118,9 @@ fn step(function: &Function, inst: &Inst, values: &mut Values) -> (Fact, bool) {
         if let Some(folded) = folded.filter(|results| !is_nan(&inst.op, results[0])) {
             fact = Fact::Constant;
             results = folded.iter().copied().map(Some).collect();
+        } else if let Some(holds) = compared_with_itself(inst) {
+            fact = Fact::Constant;
+            results = [holds, !holds].map(|holds| Some(u64::from(holds))).into();
         } else if let Some(constant) = absorbed(inst, &sources) {
             fact = Fact::Constant;
             results = vec![Some(constant)];
@@ -222,6 +227,21 @@ fn absorbed(inst: &Inst, sources: &[Option<u64>]) -> Option<u64> {
                 (Some(BoolOp::Or), Some(1)) => Some(1),
                 _ => None,
             }
+        }
+        _ => None,
+    }
+}
+
+/// Whether a word that is compared with itself is as the comparison asks.
+fn compared_with_itself(inst: &Inst) -> Option<bool> {
+    match inst.op {
+        Op::Setp(compare)
+            if !compare.ty.is_float()
+                && compare.ty.bits() == 32
+                && compare.combine.is_none()
+                && same(inst) =>
+        {
+            Some(matches!(compare.comparison, Comparison::Eq | Comparison::Le | Comparison::Ge))
         }
         _ => None,
     }

@@ -23,12 +23,13 @@ pub struct Assembler {
 }
 
 impl Assembler {
-    /// The ptxas of `CUDA_HOME`, or of the toolkit that `tools/scripts/cuda-toolkit.sh` installs; none if there is neither.
+    /// The ptxas of `CUDA_HOME`, or of the toolkit that `tools/scripts/cuda-toolkit.sh` installs, which has an older one for
+    /// sm_70 beside it; none if there is neither.
     #[must_use]
     pub fn installed(target: &str) -> Option<Assembler> {
         let own = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/warplab/cuda"));
         let home = std::env::var_os("CUDA_HOME").map(PathBuf::from).or_else(own)?;
-        let ptxas = home.join("bin/ptxas");
+        let ptxas = home.join(if target == VOLTA { "bin/ptxas-12.9" } else { "bin/ptxas" });
         ptxas.is_file().then(|| Assembler { ptxas, target: target.to_owned() })
     }
 
@@ -44,6 +45,14 @@ impl Assembler {
     /// # Errors
     /// What ptxas says.
     pub fn assemble(&self, source: &Path, cubin: &Path, options: &[&str]) -> Result<(), String> {
+        let older = cubin.with_extension("volta.ptx");
+        let source = if self.target == VOLTA {
+            let text = std::fs::read_to_string(source).map_err(|error| error.to_string())?;
+            std::fs::write(&older, for_volta(&text)).map_err(|error| error.to_string())?;
+            &older
+        } else {
+            source
+        };
         let made = Command::new(&self.ptxas)
             .arg(format!("-arch={}", self.target))
             .args(options)
@@ -63,6 +72,19 @@ impl Assembler {
         self.assemble(&source, &cubin, &["--fmad", "false"])?;
         std::fs::read(&cubin).map_err(|error| error.to_string())
     }
+}
+
+/// The target that the compilers of CUDA 13 no longer know.
+const VOLTA: &str = "sm_70";
+
+/// A PTX text with a version and a target that an assembler for sm_70 knows.
+fn for_volta(text: &str) -> String {
+    let line = |line: &str| match line.split_whitespace().next() {
+        Some(".version") => ".version 8.5\n".to_owned(),
+        Some(".target") => format!(".target {VOLTA}\n"),
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
 }
 
 /// Runs the kernel `kernel` of a cubin on buffers and the scalars that follow them, which are aligned to their size, and

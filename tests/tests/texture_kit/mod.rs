@@ -1,8 +1,6 @@
 //! Tools of the texture tests: images in device memory as textures and surfaces, and kernels of one access whose
 //! arguments and results are words of each thread.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use emulator::exec::{self, Launch, Options, Unobserved};
 use emulator::lower::{LowerOptions, ModuleLayout, lower_kernel};
 use emulator::memory::{AllocationId, GlobalMemory};

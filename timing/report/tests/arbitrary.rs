@@ -1,7 +1,7 @@
 //! Arbitrary names and numbers: nothing panics, no coordinate is anything but a finite number, CSV
 //! reads back exactly, and equal input gives equal bytes.
 
-mod common;
+use crate::common;
 
 use common::{HOSTILE, ODD, charts, everything};
 use proptest::collection::vec;

@@ -1,8 +1,8 @@
 //! The page in a real browser: its script runs without errors, sorts, filters, folds and shows tooltips.
 //! Without Chromium, the test prints a message and passes.
 
-mod browse;
-mod common;
+use crate::browse;
+use crate::common;
 
 use common::{everything, owned};
 use report::{Axis, Cell, Column, Format, Report, Section, Series, StackedChart, Table};

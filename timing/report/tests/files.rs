@@ -1,7 +1,7 @@
 //! What ends up on disk: the promised files, the same bytes each time, nothing half-written, and
 //! clear errors.
 
-mod common;
+use crate::common;
 
 use std::fs;
 use std::path::Path;

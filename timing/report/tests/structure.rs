@@ -1,7 +1,7 @@
 //! The page and its figures are well formed, self-contained, consistent with the data files, and
 //! accessible; hostile names stay text.
 
-mod common;
+use crate::common;
 
 use std::collections::HashSet;
 

@@ -64,6 +64,12 @@ pub(super) fn cycles() -> Metric {
 }
 
 impl Reference {
+    /// Whether the rows are cycles of a step, such as a load, and not of whole launches.
+    #[must_use]
+    pub fn is_of_steps(&self) -> bool {
+        self.rows.iter().all(|row| row.reference < 1000.0)
+    }
+
     /// All rows as one group.
     #[must_use]
     pub fn overall(&self) -> Group {

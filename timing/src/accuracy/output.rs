@@ -19,7 +19,8 @@ pub fn to_text(references: &[Reference], every_row: bool) -> String {
         for (name, value) in facts(reference) {
             text += &format!("  {name}: {}\n", value.replace('`', ""));
         }
-        let tables = reference.tables().into_iter().chain(every_row.then(|| reference.rows_table()));
+        let rows = every_row && !reference.is_of_steps();
+        let tables = reference.tables().into_iter().chain(rows.then(|| reference.rows_table()));
         for table in tables {
             text += "\n";
             text += &table.to_text();
@@ -46,11 +47,16 @@ pub(super) fn facts(reference: &Reference) -> Vec<(String, String)> {
 }
 
 impl Reference {
-    /// By program, size and, if causes are known, cause; then the fits.
+    /// By program, size and, if causes are known, cause; then the fits. Of steps every row is shown, and no class of size.
     pub(super) fn tables(&self) -> Vec<report::Table> {
-        let wanted = |by: &&Grouping| **by != Grouping::Cause || !self.causes.is_empty();
+        let steps = self.is_of_steps();
+        let wanted = |by: &&Grouping| match by {
+            Grouping::Program => true,
+            Grouping::Size => !steps,
+            Grouping::Cause => !self.causes.is_empty(),
+        };
         let groups = Grouping::ALL.iter().filter(wanted).map(|by| self.groups_table(*by));
-        groups.chain(self.fits_table()).collect()
+        groups.chain(steps.then(|| self.rows_table())).chain(self.fits_table()).collect()
     }
 }
 

@@ -29,9 +29,11 @@ impl Reference {
 
     /// Every row with the cycles of all columns.
     pub(super) fn rows_table(&self) -> Table {
-        let mut columns = vec![Column::text("Program"), Column::text("Kernel"), Column::integer("Reference")];
+        let cycles = if self.is_of_steps() { Format::Float(2) } else { Format::Integer };
+        let number = |name: &str| Column::number(name, cycles);
+        let mut columns = vec![Column::text("Program"), Column::text("Kernel"), number("Reference")];
         for column in &self.columns {
-            columns.push(Column::integer(column.name.clone()));
+            columns.push(number(&column.name));
             columns.push(Column::number(format!("{}: error", column.name), Format::Change(1)));
         }
         let mut table = Table::new("Every row", columns).id(format!("{}-rows", self.id));

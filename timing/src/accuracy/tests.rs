@@ -20,7 +20,15 @@ fn every_table_is_listed_once_and_has_its_columns() {
     let rows: Vec<(&str, usize)> = all.iter().map(|one| (one.id.as_str(), one.rows.len())).collect();
     assert_eq!(
         rows,
-        [("base-clock", 47), ("boost-clock", 8), ("boost-clock-programs", 25), ("simulators", 11)]
+        [
+            ("base-clock", 47),
+            ("boost-clock", 8),
+            ("boost-clock-programs", 25),
+            ("simulators", 11),
+            ("microbenchmarks-qv100", 39),
+            ("microbenchmarks-rtx2060", 23),
+            ("microbenchmarks-rtxa6000", 13),
+        ]
     );
 }
 

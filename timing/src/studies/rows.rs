@@ -167,7 +167,11 @@ pub(super) fn class(inst: &Inst) -> &'static str {
         Kind::Pure | Kind::External => match inst.info().latency {
             LatencyClass::IntAdd | LatencyClass::IntMax | LatencyClass::IntMisc => "integer",
             LatencyClass::IntMul => "integer multiply",
-            LatencyClass::FpAdd | LatencyClass::FpMax | LatencyClass::FpMul | LatencyClass::FpFma => "float",
+            LatencyClass::FpAdd
+            | LatencyClass::FpMax
+            | LatencyClass::FpMul
+            | LatencyClass::FpFma
+            | LatencyClass::Half => "float",
             LatencyClass::DpAdd | LatencyClass::DpMax | LatencyClass::DpMul | LatencyClass::DpFma => "double",
             LatencyClass::Sfu => "special function",
             LatencyClass::Convert => "conversion",

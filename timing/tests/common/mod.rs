@@ -1,7 +1,7 @@
 //! Hand-written traces, recorded with the shared semantics: straight-line kernels whose loads return derived
 //! words.
 
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, reason = "the tests of the example technique use a part")]
 
 use serde_json::Value;
 use std::path::Path;

@@ -88,6 +88,8 @@ class! {
         FpMul = "fp_mul",
         /// Single-precision fused multiply-add.
         FpFma = "fp_fma",
+        /// Half-precision add, multiply and multiply-add.
+        Half = "half",
         /// Double-precision add.
         DpAdd = "dp_add",
         /// Double-precision compare.

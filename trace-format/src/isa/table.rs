@@ -50,11 +50,11 @@ macro_rules! opcode_rows {
     7 Mufu { func: MufuFn, ftz: Ftz } = "MUFU", Sfu, Sfu, Sfu, dst 1, src [1, 0, 0], Single { abs: true }, pred 0 <- 0, Own => pure(single::mufu);
     // ---- half precision: both halves of a register at once; a scalar uses the low half ------------------------
     /// d = a + b in both halves.
-    8 Hadd2 { ty: HalfTy, ftz: Ftz, sat: Sat } = "HADD2", Fp32, Alu, FpAdd, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 0, Own => pure(half::hadd2);
+    8 Hadd2 { ty: HalfTy, ftz: Ftz, sat: Sat } = "HADD2", Fp32, Alu, Half, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 0, Own => pure(half::hadd2);
     /// d = a * b in both halves.
-    9 Hmul2 { ty: HalfTy, ftz: Ftz, sat: Sat } = "HMUL2", Fp32, Alu, FpMul, dst 1, src [1, 1, 0], Half { abs: false }, pred 0 <- 0, Own => pure(half::hmul2);
+    9 Hmul2 { ty: HalfTy, ftz: Ftz, sat: Sat } = "HMUL2", Fp32, Alu, Half, dst 1, src [1, 1, 0], Half { abs: false }, pred 0 <- 0, Own => pure(half::hmul2);
     /// d = a * b + c in both halves, rounded once.
-    10 Hfma2 { ty: HalfTy, ftz: Ftz, sat: Sat, relu: Relu } = "HFMA2", Fp32, Alu, FpFma, dst 1, src [1, 1, 1], Half { abs: false }, pred 0 <- 0, Own => pure(half::hfma2);
+    10 Hfma2 { ty: HalfTy, ftz: Ftz, sat: Sat, relu: Relu } = "HFMA2", Fp32, Alu, Half, dst 1, src [1, 1, 1], Half { abs: false }, pred 0 <- 0, Own => pure(half::hfma2);
     /// d = min(a, b) or max(a, b) in both halves; a NaN operand yields the other unless `nan`.
     11 Hmnmx2 { ty: HalfTy, max: Max, ftz: Ftz, nan: NanProp } = "HMNMX2", Fp32, Alu, FpMax, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 0, Own => pure(half::hmnmx2);
     /// p = (a cmp b) bop ps of the low halves; q = the same of the high halves.
@@ -296,13 +296,13 @@ macro_rules! opcode_rows {
     /// both are NaN.
     125 DsetpPick { max: Max } = "DSETP", Fp64, Alu, DpMax, dst 0, src [2, 2, 0], Double { abs: true }, pred 2 <- 0, Own => pure(double::dsetp_pick);
     /// d = a + b of chosen halves.
-    126 Hadd2Parts { ty: HalfTy, ftz: Ftz, sat: Sat, a: Halves, b: Halves } = "HADD2", Fp32, Alu, FpAdd, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 0, Own => pure(half::hadd2_parts);
+    126 Hadd2Parts { ty: HalfTy, ftz: Ftz, sat: Sat, a: Halves, b: Halves } = "HADD2", Fp32, Alu, Half, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 0, Own => pure(half::hadd2_parts);
     /// d = a * b of chosen halves.
-    127 Hmul2Parts { ty: HalfTy, ftz: Ftz, sat: Sat, a: Halves, b: Halves } = "HMUL2", Fp32, Alu, FpMul, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 0, Own => pure(half::hmul2_parts);
+    127 Hmul2Parts { ty: HalfTy, ftz: Ftz, sat: Sat, a: Halves, b: Halves } = "HMUL2", Fp32, Alu, Half, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 0, Own => pure(half::hmul2_parts);
     /// d = a * b + c of chosen halves, rounded once.
-    128 Hfma2Parts { ty: HalfTy, ftz: Ftz, sat: Sat, relu: Relu, a: Halves, b: Halves, c: Halves } = "HFMA2", Fp32, Alu, FpFma, dst 1, src [1, 1, 1], Half { abs: false }, pred 0 <- 0, Own => pure(half::hfma2_parts);
+    128 Hfma2Parts { ty: HalfTy, ftz: Ftz, sat: Sat, relu: Relu, a: Halves, b: Halves, c: Halves } = "HFMA2", Fp32, Alu, Half, dst 1, src [1, 1, 1], Half { abs: false }, pred 0 <- 0, Own => pure(half::hfma2_parts);
     /// d, single precision, = a + b of the first of the chosen halves.
-    129 HaddSingle { ty: HalfTy, ftz: Ftz, sat: Sat, a: Halves, b: Halves } = "HADD2.F32", Fp32, Alu, FpAdd, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 0, Own => pure(half::hadd_single);
+    129 HaddSingle { ty: HalfTy, ftz: Ftz, sat: Sat, a: Halves, b: Halves } = "HADD2.F32", Fp32, Alu, Half, dst 1, src [1, 1, 0], Half { abs: true }, pred 0 <- 0, Own => pure(half::hadd_single);
     /// The active lanes in which ps is true are no longer waited for at the convergence register.
     130 BreakIf { at: Convergence } = "BREAK", Control, NoCollector, Control, dst 0, src [0, 0, 0], Bits, pred 0 <- 1, Own => outside(Kind::Sync);
     /// d = the barrier object of a layout in shared memory at a + offset, which b changes.

@@ -1,8 +1,6 @@
 //! A small machine for tests: kernels built by hand or at random, executed warp by warp with per-lane program
 //! counters, and recorded. Its results are kept beside the trace, to be compared with readers.
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
-
 use std::path::Path;
 use trace_format::container::format::RecordRef;
 use trace_format::container::{LaunchRecord, TraceError};

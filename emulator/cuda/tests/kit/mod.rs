@@ -1,7 +1,5 @@
 //! Finds what tests of the CUDA libraries need: the libraries, a CUDA toolkit, a Python interpreter.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

@@ -16,7 +16,7 @@ pub enum CubinError {
     Machine(u16),
     /// A target whose instructions are not known.
     #[error(
-        "the cubin is for sm_{0}, whose instructions are not known; known are sm_75, sm_80, sm_86, sm_89, sm_90 and sm_120"
+        "the cubin is for sm_{0}, whose instructions are not known; known are sm_70, sm_75, sm_80, sm_86, sm_89, sm_90 and sm_120"
     )]
     Target(u32),
     /// A section runs off the end of the file.

@@ -1,6 +1,6 @@
 //! The tools of a CUDA toolkit.
 
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, reason = "the example `agree` uses a part")]
 
 use sass::Target;
 use std::collections::BTreeMap;

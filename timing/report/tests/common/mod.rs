@@ -1,6 +1,4 @@
 //! One report with every kind of content, built from any names and numbers, for all tests.
-#![allow(dead_code, reason = "every test file uses another part")]
-
 use serde_json::Value;
 
 use report::{

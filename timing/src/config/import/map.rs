@@ -405,7 +405,7 @@ impl Mapper<'_> {
         let tables: [(&str, &[(usize, &str)]); 3] = [
             // ADD, MAX, MUL, MAD, DIV, SHFL: a product is MAD here, as machine code has it.
             ("int", &[(0, "int_add"), (1, "int_max"), (3, "int_mul"), (5, "shuffle")]),
-            ("fp", &[(0, "fp_add"), (1, "fp_max"), (2, "fp_mul"), (3, "fp_fma")]),
+            ("fp", &[(0, "fp_add"), (1, "fp_max"), (2, "fp_mul"), (3, "fp_fma"), (3, "half")]),
             ("dp", &[(0, "dp_add"), (1, "dp_max"), (2, "dp_mul"), (3, "dp_fma")]),
         ];
         let mut intervals = BTreeMap::new();
@@ -457,7 +457,7 @@ impl Mapper<'_> {
         let sfu: &[&str] = if convert { &["sfu", "convert"] } else { &["sfu"] };
         let units: [(&str, &'static str, &[&str]); 5] = [
             ("int", "int", &["int_add", "int_max", "int_mul"]),
-            ("sp", "fp", &["fp_add", "fp_max", "fp_mul", "fp_fma"]),
+            ("sp", "fp", &["fp_add", "fp_max", "fp_mul", "fp_fma", "half"]),
             ("dp", "dp", &["dp_add", "dp_max", "dp_mul", "dp_fma"]),
             ("sfu", "sfu", sfu),
             ("tensor", "tensor", &["tensor"]),
@@ -513,7 +513,10 @@ impl Mapper<'_> {
             if let Some((list, source)) = list
                 && let Some(value) = list.get(position)
             {
-                self.set(&format!("latency.{class}.{key}"), *value as i64, source);
+                // A shuffle is on the unit of its scheduler there, and on the one load/store unit here.
+                let on_one_unit = class == "shuffle" && key == "initiation_cycles";
+                let units = if on_one_unit { i64::from(self.base.scheduler.count) } else { 1 };
+                self.set(&format!("latency.{class}.{key}"), (*value as i64 / units).max(1), source);
             }
         }
     }

@@ -37,6 +37,7 @@ const SINCE_VOLTA: &[(&str, &str)] = &[
     ("latency.fp_max.latency_cycles", STALLS),
     ("latency.fp_mul.latency_cycles", STALLS),
     ("latency.fp_fma.latency_cycles", STALLS),
+    ("latency.half.latency_cycles", STALLS),
     (
         "front_end.icache.mshrs",
         "the configuration of Huerta et al., MICRO 2025; the option file's cache always hits",

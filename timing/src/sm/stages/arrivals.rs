@@ -108,6 +108,10 @@ impl<S: LaunchSource> Sm<'_, S> {
                 self.front.code_arrived(warps);
             }
         } else {
+            if matches!(reply.token, Token::StoreDone(_)) {
+                // The warp may have left; the launch has not ended before its stores have.
+                self.ended_at = self.now + 1;
+            }
             let (load_store, mut around) = self.load_store_and_neighbours();
             load_store.take_reply(reply, &mut around);
         }

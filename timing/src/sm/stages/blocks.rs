@@ -111,9 +111,12 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         ReplayError::Recording { kernel: self.machine.program.name.clone(), block, warp, why }
     }
 
-    /// Frees the slots of ended warps with nothing outstanding, and of blocks without warps.
+    /// Frees the slots of ended warps with no instruction in flight, and of blocks without warps. Stores that L2 has not
+    /// acknowledged hold a slot if the configuration says so; else the slot's next warp takes them over, and waits for them at a
+    /// fence.
     pub(in crate::sm) fn retire_blocks(&mut self) {
-        let holding = self.flights.busy_warps() | self.load_store.busy_warps();
+        let stores = if self.machine.config.sm.stores_hold_warps { self.load_store.busy_warps() } else { 0 };
+        let holding = self.flights.busy_warps() | stores;
         let ended = self.residents.resident() & !self.residents.live() & !holding;
         for warp in WarpSet(ended) {
             let (block_slot, block_ended) = self.residents.remove(warp);

@@ -153,6 +153,8 @@ sections! {
         /// Cycles after a block's arrival before the SM gets the next one, rounded up to the crossbar's latency; with 0
         /// it gets as many as fit at once.
         block_interval_cycles: u32, Bounds::Between(0, LATENCY);
+        /// Whether a warp that has ended keeps its place until L2 has acknowledged its stores.
+        stores_hold_warps: bool;
     }
 }
 

@@ -74,6 +74,7 @@ const RATE: &str = "results per cycle of NVIDIA's programming guide";
 const CODE: &str = "words that control Kepler's instructions";
 const TITAN: &[(&str, &str)] = &[
     ("shared_memory.atomic_cycles", "shared atomics lock before Maxwell"),
+    ("latency.shuffle.initiation_cycles", "as gtx480, where a shuffle holds the load/store unit"),
     ("front_end.code_group_instructions", CODE),
     ("front_end.code_group_bytes", CODE),
     ("latency.dp_max.initiation_cycles", RATE),

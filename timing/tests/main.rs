@@ -11,7 +11,6 @@ mod report;
 mod reproduce;
 mod rfc;
 mod scope;
-mod slurm;
 mod sweep;
 mod views;
 mod why;

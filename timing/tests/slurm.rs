@@ -2,7 +2,7 @@
 //! accounting slurmdbd with a MariaDB. The daemons come from Debian's packages slurmctld, slurmd, slurm-client, munge,
 //! slurmdbd, mariadb-server-core and mariadb-client-core, and need root.
 
-use crate::common;
+mod common;
 
 use common::{Item, Launch, text};
 use std::io::Write;

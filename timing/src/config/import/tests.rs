@@ -74,20 +74,23 @@ const RATE: &str = "results per cycle of NVIDIA's programming guide";
 const CODE: &str = "words that control Kepler's instructions";
 const TITAN: &[(&str, &str)] = &[
     ("shared_memory.atomic_cycles", "shared atomics lock before Maxwell"),
-    ("latency.shuffle.initiation_cycles", "as gtx480, where a shuffle holds the load/store unit"),
+    ("latency.shuffle.initiation_cycles", SHUFFLE),
     ("front_end.code_group_instructions", CODE),
     ("front_end.code_group_bytes", CODE),
     ("latency.dp_max.initiation_cycles", RATE),
     ("latency.dp_mul.initiation_cycles", RATE),
     ("latency.dp_fma.initiation_cycles", RATE),
 ];
+const SHUFFLE: &str = "a shuffle holds the one load/store unit";
 const TITANX: &[(&str, &str)] = &[
+    ("latency.shuffle.initiation_cycles", SHUFFLE),
     ("latency.dp_add.initiation_cycles", RATE),
     ("latency.dp_max.initiation_cycles", RATE),
     ("latency.dp_mul.initiation_cycles", RATE),
     ("latency.dp_fma.initiation_cycles", RATE),
 ];
-const GTX480: &[(&str, &str)] = &[("interconnect.flit_bytes", "BookSim's flit_size")];
+const GTX480: &[(&str, &str)] =
+    &[("interconnect.flit_bytes", "BookSim's flit_size"), ("latency.shuffle.initiation_cycles", SHUFFLE)];
 const TURING: &str = "Jia et al., 2019";
 /// Measured latencies that the machines since Turing have.
 const SINCE_TURING: &[(&str, &str)] = &[

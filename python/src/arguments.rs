@@ -111,7 +111,7 @@ pub(crate) struct Setup {
     pub techniques: Vec<Box<dyn Technique>>,
     /// Whether one of them is a Python object, so that replays use one thread.
     pub is_python: bool,
-    /// What of the overrides has no effect.
+    /// Overrides of which only a part of the accesses feels something.
     pub notes: Vec<String>,
 }
 
@@ -125,7 +125,8 @@ impl Setup {
         let set: Vec<String> = set.iter().cloned().chain(ideal).collect();
         overrides::refuse_parameters(&set, words)?;
         let loaded = load(config, &set).map_err(|why| why.to_string())?;
-        let notes = overrides::without_effect(&set, &loaded.config);
+        overrides::refuse_unused(&set, &loaded.config)?;
+        let notes = overrides::partly_used(&set, &loaded.config);
         let energy = EnergyTable::load(&loaded.config.energy)?;
         let catalogue = Catalogue::built_in();
         energy.check(catalogue.infos())?;

@@ -392,3 +392,28 @@ fn the_notes_quote_the_launches_at_base_clock() {
         assert!(format!("{line}\n").ends_with(&quoted), "{NOTES} does not have: {}{quoted}", column.name);
     }
 }
+
+/// The notes quote our cycles of the eight kernels and their errors, each and over all.
+#[test]
+fn the_notes_quote_the_eight_kernels() {
+    let all = timing::accuracy::references().expect("the references");
+    let reference = all.iter().find(|one| one.id == "boost-clock").expect("a reference");
+    let notes = notes();
+    let grouped = |cycles: f64| {
+        let cycles = cycles.round() as u64;
+        format!("{} {:03}", cycles / 1000, cycles % 1000)
+    };
+    for row in &reference.rows {
+        let [ours, silicon] = [row.cycles[0], row.reference];
+        let error = format!("{:+.1} %", 100.0 * (ours / silicon - 1.0)).replace('-', "−");
+        let quoted = format!("| {} | {} | {error} |", grouped(ours), grouped(silicon));
+        assert!(notes.contains(&quoted), "{NOTES} does not have: {quoted} ({})", row.name);
+    }
+    let figures = &reference.overall().figures[0];
+    let quoted = format!(
+        "Mean absolute error {:.1} %, geometric mean ratio {:.3}",
+        100.0 * figures.mean_error,
+        figures.bias
+    );
+    assert!(notes.contains(&quoted), "{NOTES} does not have: {quoted}");
+}

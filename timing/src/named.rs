@@ -1,6 +1,7 @@
 //! Machines by name, as `--machine` describes them: a configuration, changed values, techniques.
 
 use crate::config::{Loaded, builtin, load};
+use crate::overrides::refuse_unused;
 use crate::stats::EnergyTable;
 use crate::techniques::{Catalogue, Techniques};
 use serde::{Deserialize, Serialize};
@@ -96,7 +97,9 @@ impl NamedMachine {
     /// The configuration, the energy table or a technique is refused.
     pub fn ready(&self, catalogue: &Catalogue) -> Result<Ready, String> {
         // The values may be those of --set, of --machine or of --vary: they are named as they were written.
-        let loaded = load(&self.config, &self.set).map_err(|why| why.to_string().replace("--set ", ""))?;
+        let unnamed = |why: String| why.replace("--set ", "");
+        let loaded = load(&self.config, &self.set).map_err(|why| unnamed(why.to_string()))?;
+        refuse_unused(&self.set, &loaded.config).map_err(unnamed)?;
         let energy = EnergyTable::load(&loaded.config.energy)?;
         energy.check(catalogue.infos())?;
         let techniques = catalogue.select(&self.tech, &loaded.config).map_err(|why| why.to_string())?;

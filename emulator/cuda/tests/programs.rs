@@ -46,11 +46,13 @@ fn make(file: PathBuf, command: &mut Command) -> PathBuf {
     if file.is_file() {
         return file;
     }
-    let part = file.with_extension(format!("{}.part.o", std::process::id()));
-    let output = command.arg("-o").arg(&part).output().expect("nvcc starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}{said}", String::from_utf8_lossy(&output.stdout));
-    fs::rename(&part, &file).expect("what has been made can be kept");
+    let made = test_kit::put(&file, |part| {
+        let output = command.arg("-o").arg(part).output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command:?}: {}{said}", String::from_utf8_lossy(&output.stdout));
+        std::io::Result::Ok(())
+    });
+    made.expect("nvcc starts, and what it has made can be kept");
     file
 }
 

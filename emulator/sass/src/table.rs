@@ -14,8 +14,9 @@
 //! number after `+`; `s` if signed, `c` if complemented), marks as `MARK:BIT`, `unless:BITS` (absent if all are ones, unless it
 //! is complemented or bit `show:BIT` is set), `zero:BITS` (absent if all are zeros), `when:BITS=VALUES` (absent for other values), and
 //! `by:BITS { VALUE=TEMPLATE.SUFFIX }` if the template depends on bits. `guard uniform` says that the guard
-//! is a uniform predicate. Rows of 75 hold for 70 as well, which has rows of its own for what they lack. `one` lists bits that must be 1 and `any` bits of no effect; all
-//! other bits must be 0. Bits of the opcode, the guard and the control bits belong to every row.
+//! is a uniform predicate. `one` lists bits that must be 1 and `any` bits of no effect; all
+//! other bits must be 0. Bits of the opcode, the guard and the control bits belong to every row. Rows of 75 hold for 70 as
+//! well, which has rows of its own for what they lack.
 
 use crate::Target;
 use std::sync::OnceLock;

@@ -111,6 +111,8 @@ pub(crate) struct Paths {
     /// What each convergence register of machine code is to each lane: the lanes with which it set it. Lanes that have
     /// diverged use the same register at the same time for places of their own. Empty before the first use.
     convergence: Vec<[u32; WARP_SIZE]>,
+    /// The lanes that have left each convergence register with `BREAK` and have not set it since.
+    left: [u32; Convergence::COUNT],
     /// Where each lane goes on after instructions of a `WARPSYNC.COLLECTIVE`, with its reconvergence point and join. Empty
     /// before the first.
     behind_collective: Vec<(u32, u32, u32)>,
@@ -128,6 +130,7 @@ impl Paths {
             live: 0,
             depth: 0,
             convergence: Vec::new(),
+            left: [0; Convergence::COUNT],
             behind_collective: Vec::new(),
         }
     }
@@ -139,6 +142,7 @@ impl Paths {
         self.free.clear();
         (self.live, self.depth) = (lanes, 0);
         self.convergence.clear();
+        self.left = [0; Convergence::COUNT];
         self.behind_collective.clear();
         self.current = Path { mask: lanes, ..IDLE };
     }
@@ -416,7 +420,9 @@ impl Paths {
     ) {
         // The memory is that of the warp before.
         self.convergence.resize(Convergence::COUNT, [0; WARP_SIZE]);
-        let values = &mut self.convergence[usize::from(register) % Convergence::COUNT];
+        let register = usize::from(register) % Convergence::COUNT;
+        let values = &mut self.convergence[register];
+        self.left[register] &= !lanes;
         lanes_of(lanes).for_each(|lane| values[lane] = of(lane));
     }
 
@@ -465,7 +471,9 @@ impl Paths {
                 .filter(|lane| before[*lane] == members)
                 .fold(members, |rest, lane| rest & !(1 << lane))
         };
+        let gone = self.left[usize::from(register.0) % Convergence::COUNT] | lanes;
         self.set_convergence(register, u32::MAX, |lane| left(before[lane]));
+        self.left[usize::from(register.0) % Convergence::COUNT] = gone;
         for path in &mut self.parked {
             if let Wait::Converge { register: of, members, .. } = &mut path.wait
                 && *of == register.0
@@ -599,8 +607,8 @@ impl Paths {
         true
     }
 
-    /// Releases lanes that wait at a `BSYNC` for lanes that all wait for a mask of lanes; these no longer wait for them
-    /// there. False if there are none.
+    /// Releases lanes that wait at a `BSYNC` for lanes that all wait for a mask of lanes, or have left the register while the
+    /// waiting ones had saved it in a function; these no longer wait for them there. False if there are none.
     fn part(&mut self) -> bool {
         let waits = |of: fn(&Wait) -> bool| {
             let waiting = self.parked.iter().filter(move |path| of(&path.wait));
@@ -613,7 +621,8 @@ impl Paths {
             let here = self.parked.iter().filter(|path| same(&path.wait));
             let here = here.fold(0, |lanes, path| lanes | path.mask);
             let away = members & self.live & !here;
-            (away != 0 && away & !gathers == 0).then_some((register, here, away))
+            let left = self.left[usize::from(register) % Convergence::COUNT];
+            (away != 0 && away & !(gathers | left) == 0).then_some((register, here, away))
         });
         let Some((register, here, away)) = held_up else { return false };
         let register = Convergence(register);
@@ -771,5 +780,38 @@ mod tests {
         assert_eq!(paths.waiting().count(), 2);
         paths.leave_convergence(register, 0b0100);
         assert_eq!(paths.waiting().count(), 0);
+    }
+
+    /// Lanes save the register in a function that uses it, and set it again afterwards; one that has left it meanwhile waits
+    /// elsewhere for all.
+    #[test]
+    fn a_lane_that_breaks_while_others_have_saved_the_register_is_not_waited_for() {
+        let (inner, outer) = (Convergence(6), Convergence(7));
+        let mut paths = Paths::new();
+        paths.reset(0b0111);
+        paths.set_convergence(outer, 0b0111, |_| 0b0111);
+        paths.set_convergence(inner, 0b0111, |_| 0b0111);
+        paths.diverge(0b0011, 10, 1, None);
+        let in_function = |paths: &mut Paths| {
+            assert_eq!(paths.current().mask, 0b0011);
+            let saved = paths.convergence(inner);
+            paths.set_convergence(inner, 0b0011, |_| 0b0011);
+            saved
+        };
+        if paths.current().mask != 0b0011 {
+            assert!(paths.rotate());
+        }
+        let saved = in_function(&mut paths);
+        assert!(paths.rotate());
+        paths.leave_convergence(inner, 0b0100);
+        paths.wait_at(outer, 0b0100, 30);
+        assert_eq!(paths.current().mask, 0b0011);
+        paths.set_convergence(inner, 0b0011, |lane| saved[lane]);
+        paths.wait_at(inner, 0b0011, 20);
+        assert_eq!((paths.current().mask, paths.waiting().count()), (0, 2), "nothing can run");
+        assert!(paths.break_up());
+        assert_eq!((paths.current().mask, paths.current().pc), (0b0011, 21));
+        paths.wait_at(outer, 0b0011, 30);
+        assert_eq!((paths.current().mask, paths.current().pc), (0b0111, 31), "all go on together");
     }
 }

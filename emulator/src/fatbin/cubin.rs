@@ -2,24 +2,15 @@
 
 use goblin::elf::{
     Elf,
-    header::{EI_ABIVERSION, EI_OSABI},
     sym::{STT_FUNC, STT_OBJECT},
 };
 
 /// Mark in a symbol's visibility byte: the function is a kernel.
 const STO_CUDA_ENTRY: u8 = 0x10;
 
-/// `EI_OSABI` of the newer format of cubins.
-const NEWER: u8 = 0x41;
-
-/// Compute capability of a cubin; the newer format keeps it in the second byte of the flags. Its `EI_ABIVERSION` is 8, and 2 where
-/// no function keeps to the calling convention.
+/// Compute capability of a cubin; 0 if it cannot be read.
 pub(super) fn cubin_arch(bytes: &[u8]) -> u32 {
-    let Ok(elf) = Elf::parse(bytes) else { return 0 };
-    let flags = elf.header.e_flags;
-    let (low, second) = (flags & 0xff, flags >> 8 & 0xff);
-    let ident = |at: usize| elf.header.e_ident[at];
-    if ident(EI_OSABI) == NEWER || ident(EI_ABIVERSION) >= 8 { second } else { low }
+    Elf::parse(bytes).map_or(0, |elf| sass::cubin::target_number(&elf.header.e_ident, elf.header.e_flags))
 }
 
 /// Kernels of a cubin, by its symbols.

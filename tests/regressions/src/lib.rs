@@ -107,13 +107,14 @@ pub fn compile(name: &str, target: &str, flags: &[&str]) -> Option<PathBuf> {
     if changed(&to) > changed(&source) {
         return Some(to);
     }
-    // Another test process may compile the same file.
-    let part = to.with_extension(std::process::id().to_string());
     let mut command = Command::new(nvcc);
     command.args(["-arch", target, "-cudart", "shared"]).args(flags);
     command.args(test_kit::toolkit().map(|t| format!("-I{}", t.join("include/cccl").display())));
-    succeeds(command.arg("-o").arg(&part).arg(source));
-    std::fs::rename(&part, &to).expect("the program can be put in place");
+    let made = test_kit::put(&to, |part| {
+        succeeds(command.arg("-o").arg(part).arg(source));
+        std::io::Result::Ok(())
+    });
+    made.expect("the program can be put in place");
     Some(to)
 }
 

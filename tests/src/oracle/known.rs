@@ -221,7 +221,7 @@ fn absorbed(inst: &Inst, sources: &[Option<u64>]) -> Option<u64> {
             Some(0)
         }
         Op::Mul(mul) if mul.mode == Some(MulMode::Lo) && is(0) => Some(0),
-        Op::Setp(compare) if !compare.ty.is_float() && inst.dsts().len() == 1 => {
+        Op::Setp(compare) if inst.dsts().len() == 1 => {
             match (compare.combine, sources.get(2).copied().flatten()) {
                 (Some(BoolOp::And), Some(0)) => Some(0),
                 (Some(BoolOp::Or), Some(1)) => Some(1),

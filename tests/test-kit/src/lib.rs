@@ -7,7 +7,7 @@
 mod built;
 mod random;
 
-pub use built::{nvcc, programs, python, toolkit};
+pub use built::{nvcc, programs, put, python, toolkit};
 pub use random::Random;
 
 use std::io::Write;

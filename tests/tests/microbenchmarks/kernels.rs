@@ -123,6 +123,91 @@ pub(super) fn sums(words: u32, threads: u32) -> String {
     ))
 }
 
+/// Loads from L1 whose lanes access a pattern of words, in a loop.
+pub(super) fn pattern(pattern: Pattern) -> String {
+    let bits = pattern.bits();
+    let bytes = bits / 8;
+    let mut body = String::new();
+    for (load, offset) in pattern.offsets().iter().enumerate() {
+        writeln!(body, "ld.global.f{bits} %f{load}, [%p+{}];", offset * bytes).expect("written");
+    }
+    for load in 0..pattern.offsets().len() {
+        writeln!(body, "add.f{bits} %s{}, %s{0}, %f{load};", load % 4).expect("written");
+    }
+    let element = match pattern {
+        Pattern::Stride(words) => format!("and.b32 %e, %t, 63; mul.lo.u32 %e, %e, {words};"),
+        Pattern::Block(width) => format!(
+            "and.b32 %e, %t, {}; shr.u32 %x, %t, {}; and.b32 %x, %x, 31; mad.lo.u32 %e, %x, {PITCH}, %e; add.u32 %e, %e, {PITCH};",
+            width - 1,
+            width.ilog2()
+        ),
+        Pattern::Rows(lines) => format!(
+            "and.b32 %e, %t, 15; shr.u32 %x, %t, 4; and.b32 %x, %x, 1; mad.lo.u32 %e, %x, {}, %e; shr.u32 %x, %t, 5;
+             mad.lo.u32 %e, %x, 512, %e; add.u32 %e, %e, 1;",
+            16 * lines
+        ),
+    };
+    module(&format!(
+        ".visible .entry run(.param .u64 from, .param .u64 out, .param .u32 steps) {{
+            .reg .u32 %n, %t, %e, %x; .reg .u64 %p, %o, %z; .reg .pred %more; .reg .f{bits} %f<8>, %s<4>;
+            ld.param.u64 %p, [from]; ld.param.u64 %o, [out]; ld.param.u32 %n, [steps];
+            mov.u32 %t, %tid.x;
+            {element}
+            mad.wide.u32 %p, %e, {bytes}, %p;
+            and.b32 %x, %n, 0x40000000; cvt.u64.u32 %z, %x;
+            mov.f{bits} %s0, {zero}; mov.f{bits} %s1, %s0; mov.f{bits} %s2, %s0; mov.f{bits} %s3, %s0;
+        LOOP: add.u64 %p, %p, %z;
+            {body}
+            sub.u32 %n, %n, 1; setp.ne.u32 %more, %n, 0;
+        @%more bra LOOP;
+            add.f{bits} %s0, %s0, %s1; add.f{bits} %s2, %s2, %s3; add.f{bits} %s0, %s0, %s2;
+            setp.gt.f{bits} %more, %s0, {zero};
+        @%more st.global.f{bits} [%o], %s0;
+            ret;
+        }}",
+        zero = if bits == 32 { "0f00000000" } else { "0d0000000000000000" },
+    ))
+}
+
+/// Words from a row of a block to the next.
+const PITCH: u32 = 4098;
+
+/// Which words the lanes of a load access.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Pattern {
+    /// Of 64 threads after each other, floats so many words apart.
+    Stride(u32),
+    /// Rows of so many floats, of an array in which a row follows at a distance of 4 098 words.
+    Block(u32),
+    /// Two rows of 16 doubles from the second double of a line on; the second row is so many lines behind the first.
+    Rows(u32),
+}
+
+impl Pattern {
+    fn bits(self) -> u32 {
+        match self {
+            Pattern::Stride(_) | Pattern::Block(_) => 32,
+            Pattern::Rows(_) => 64,
+        }
+    }
+
+    /// Elements by which the eight loads of a step differ. Those of rows are multiples of 256 bytes.
+    fn offsets(self) -> [u32; 8] {
+        match self {
+            Pattern::Stride(_) | Pattern::Block(_) => [0, 4, 8, 12, 20, 16, 24, 28],
+            Pattern::Rows(_) => [0, 32, 64, 96, 128, 160, 192, 224],
+        }
+    }
+
+    /// Threads of the block, as in the measured program.
+    pub(super) fn threads(self) -> u32 {
+        match self {
+            Pattern::Stride(_) | Pattern::Block(_) => 1024,
+            Pattern::Rows(_) => 256,
+        }
+    }
+}
+
 /// The kernels of a stream over arrays of doubles: one element per thread. `spoiler` bytes of shared memory keep blocks from an
 /// SM.
 pub(super) fn stream(kind: Stream, spoiler: u32) -> String {

@@ -8,9 +8,9 @@
 
 mod kernels;
 
+use crate::launch_kit::{self, Buffer};
 use emulator::exec::{Options, Unobserved};
-use emulator::session::{Session, Setup};
-use kernels::{LINE, LINKS, Stream};
+use kernels::{LINE, LINKS, Pattern, Stream};
 use std::fmt::Write as _;
 use std::path::Path;
 use timing::config::load;
@@ -29,18 +29,20 @@ enum Benchmark {
     Rate { bits: u32, texts: &'static [&'static str], warps: u32, chains: u32, repeated: u32 },
     /// Cycles per KiB that SMs load from a buffer of words, of which a block on each of `sms` loads all again and again.
     Sums { words: u32, threads: u32, sms: u32 },
-    /// Cycles per KiB of arrays of doubles in DRAM.
-    Stream { kind: Stream, threads: u32, blocks_per_sm: u32 },
+    /// Cycles per load of a warp from L1, of one block whose lanes access a pattern of words.
+    Loads(Pattern),
+    /// Cycles per KiB of arrays of doubles in DRAM; `cold` where no line is in a cache at the beginning.
+    Stream { kind: Stream, threads: u32, elements: u32, cold: bool },
 }
 
-/// A launch: its kernel, blocks, threads per block, and arguments in TOML.
-struct Run(&'static str, u32, u32, String);
+/// A launch: its kernel, blocks, threads per block, and the word that follows the buffers as an argument.
+struct Run(&'static str, u32, u32, u32);
 
-/// What is recorded: PTX, bytes of each buffer, and launches, of which the last two are compared: those before them fill the
+/// What is recorded: PTX, words of each buffer, and launches, of which the last two are compared: those before them fill the
 /// caches of code; the amount of work by which the two differ.
 struct Plan {
     ptx: String,
-    buffers: Vec<(&'static str, u64)>,
+    buffers: Vec<(&'static str, u32)>,
     launches: Vec<Run>,
     difference: f64,
 }
@@ -53,14 +55,13 @@ impl Benchmark {
         match *self {
             Benchmark::Chase { lines, steps, .. } => {
                 assert!(lines.is_power_of_two() && steps.is_multiple_of(LINKS));
-                let link = format!("[\"@lines\", {{ u32 = {} }}]", lines - 1);
-                let chase = |steps: u32| Run("chase", 1, 1, format!("[\"@lines\", {{ u32 = {steps} }}]"));
+                let chase = |steps: u32| Run("chase", 1, 1, steps);
                 let threads = lines.min(256);
                 Plan {
                     ptx: kernels::chase(),
-                    buffers: vec![("lines", u64::from(lines) * u64::from(LINE))],
+                    buffers: vec![("lines", lines * LINE / 4)],
                     launches: vec![
-                        Run("link", lines / threads, threads, link),
+                        Run("link", lines / threads, threads, lines - 1),
                         chase(steps),
                         chase(2 * steps),
                     ],
@@ -80,33 +81,30 @@ impl Benchmark {
             }
             Benchmark::Sums { words, threads, sms } => {
                 let steps = (1 << 20) / words / sms.min(4) + 1;
-                let run = |steps: u32| {
-                    Run("run", sms, threads, format!("[\"@from\", \"@out\", {{ u32 = {steps} }}]"))
-                };
+                let run = |steps: u32| Run("run", sms, threads, steps);
                 let bytes = f64::from(steps) * f64::from(words) * 4.0 * f64::from(sms);
                 Plan {
                     ptx: kernels::sums(words, threads),
-                    buffers: vec![("from", u64::from(words) * 4), ("out", 4 * 1024)],
+                    buffers: vec![("from", words), ("out", 1024)],
                     launches: vec![run(steps), run(steps), run(2 * steps)],
                     difference: bytes / BYTES,
                 }
             }
-            Benchmark::Stream { kind, threads, blocks_per_sm } => {
-                let elements: u32 = 2 << 20;
-                // Shared memory of an SM of 96 KB, shared by so many blocks.
-                let spoiler = 96 * 1024 / blocks_per_sm - 1024;
-                let run = |n: u32| {
-                    Run(
-                        "run",
-                        n.div_ceil(threads),
-                        threads,
-                        format!("[\"@a\", \"@b\", \"@c\", \"@d\", {{ u32 = {n} }}]"),
-                    )
-                };
+            Benchmark::Loads(pattern) => {
+                let run = |steps: u32| Run("run", 1, pattern.threads(), steps);
+                Plan {
+                    ptx: kernels::pattern(pattern),
+                    buffers: vec![("from", 1 << 18), ("out", 1024)],
+                    launches: vec![run(4), run(4), run(8)],
+                    difference: f64::from(4 * 8 * pattern.threads() / 32),
+                }
+            }
+            Benchmark::Stream { kind, threads, elements, .. } => {
+                let run = |n: u32| Run("run", n.div_ceil(threads), threads, n);
                 let bytes = f64::from(elements) * 8.0 * f64::from(kind.arrays());
                 Plan {
-                    ptx: kernels::stream(kind, spoiler.min(48 * 1024)),
-                    buffers: ["a", "b", "c", "d"].map(|name| (name, u64::from(elements) * 2 * 8)).into(),
+                    ptx: kernels::stream(kind, SPOILER),
+                    buffers: ["a", "b", "c", "d"].map(|name| (name, 4 * elements)).into(),
                     launches: vec![run(elements), run(2 * elements)],
                     difference: bytes / BYTES,
                 }
@@ -116,10 +114,10 @@ impl Benchmark {
 
     /// A kernel whose loop runs `steps` times, and twice as often.
     fn repeated(ptx: String, threads: u32, steps: u32, difference: f64) -> Plan {
-        let run = |steps: u32| Run("run", 1, threads, format!("[\"@out\", {{ u32 = {steps} }}]"));
+        let run = |steps: u32| Run("run", 1, threads, steps);
         Plan {
             ptx,
-            buffers: vec![("out", 4096)],
+            buffers: vec![("out", 1024)],
             launches: vec![run(steps), run(steps), run(2 * steps)],
             difference,
         }
@@ -128,7 +126,9 @@ impl Benchmark {
     /// Overrides of the machine.
     fn set(&self) -> &'static [&'static str] {
         match self {
-            Benchmark::Chase { cold: true, .. } => &["launch.flush_l2=true", "launch.copies_fill_l2=false"],
+            Benchmark::Chase { cold: true, .. } | Benchmark::Stream { cold: true, .. } => {
+                &["launch.flush_l2=true", "launch.copies_fill_l2=false"]
+            }
             _ => &[],
         }
     }
@@ -138,19 +138,16 @@ impl Benchmark {
 fn record(plan: &Plan, folder: &Path) -> Trace {
     let ptx = folder.join("benchmark.ptx");
     std::fs::write(&ptx, &plan.ptx).expect("a file");
-    let mut toml = format!("ptx = {:?}\n", ptx.display().to_string());
-    for (name, bytes) in &plan.buffers {
-        writeln!(toml, "[buffers.{name}]\ntype = \"u32\"\nlen = {}\ninit = {{ fill = 0 }}", bytes / 4)
-            .expect("written");
-    }
-    for Run(kernel, grid, block, args) in &plan.launches {
-        writeln!(toml, "[[launch]]\nkernel = \"{kernel}\"\ngrid = {grid}\nblock = {block}\nargs = {args}")
-            .expect("written");
-    }
-    let manifest = folder.join("benchmark.toml");
-    std::fs::write(&manifest, toml).expect("a file");
-    let mut session = Session::open_manifest(&manifest, &Setup::default())
-        .unwrap_or_else(|why| panic!("{why}\n{}", plan.ptx));
+    let buffer = |(name, words): &(&str, u32)| -> Buffer {
+        ((*name).to_owned(), *words as usize, Some("{ fill = 0 }".to_owned()))
+    };
+    let buffers: Vec<Buffer> = plan.buffers.iter().map(buffer).collect();
+    let launches: Vec<launch_kit::Launch> = plan
+        .launches
+        .iter()
+        .map(|Run(kernel, grid, block, word)| (*kernel, *grid, *block, std::slice::from_ref(word)))
+        .collect();
+    let mut session = launch_kit::open_all(folder, &ptx, &launches, &buffers);
     let path = folder.join("benchmark.wtrace");
     session.record(&path, &Options::default(), &Unobserved).expect("a recording");
     Trace::open(&path).expect("a trace")
@@ -210,108 +207,149 @@ const L1: Benchmark = Benchmark::Chase { lines: 128, steps: 4096, cold: false };
 const L2: Benchmark = Benchmark::Chase { lines: 8192, steps: 8192, cold: false };
 const DRAM: Benchmark = Benchmark::Chase { lines: 1 << 19, steps: 2048, cold: true };
 
+/// Bytes of shared memory of the blocks of a stream: two of them fit on an SM with 96 KB.
+const SPOILER: u32 = 47 * 1024;
+
 /// A stream of two blocks on each SM.
 const fn stream(kind: Stream, threads: u32) -> Benchmark {
-    Benchmark::Stream { kind, threads, blocks_per_sm: 2 }
+    Benchmark::Stream { kind, threads, elements: 2 << 20, cold: false }
 }
 
-fn machines() -> [Machine; 3] {
+/// The same, longer than 20 MB of L2.
+const fn long_stream(kind: Stream, threads: u32) -> Benchmark {
+    Benchmark::Stream { kind, threads, elements: 4 << 20, cold: true }
+}
+
+/// Instructions of which each needs the result of the one before.
+fn dependences() -> Vec<(&'static str, Benchmark)> {
+    vec![
+        ("add and xor", chain(32, ADD)),
+        ("integer multiply-add", chain(32, MAD)),
+        ("f32 add", chain(32, FADD)),
+        ("f32 multiply", chain(32, FMUL)),
+        ("f32 multiply-add", chain(32, FFMA)),
+        ("f16 add", chain(32, HADD)),
+        ("f16 multiply", chain(32, HMUL)),
+        ("f16 multiply-add", chain(32, HFMA)),
+        ("f64 add", chain(64, DADD)),
+        ("f64 multiply", chain(64, DMUL)),
+        ("f64 multiply-add", chain(64, DFMA)),
+    ]
+}
+
+const HALVES: &str = "rate: f16x2 multiply-add";
+
+/// Rates that the programming guide has.
+fn rates() -> Vec<(&'static str, Benchmark)> {
+    vec![
+        ("rate: add and xor", rate(32, ADD)),
+        ("rate: integer multiply-add", rate(32, MAD)),
+        ("rate: funnel shift", rate(32, SHIFT)),
+        ("rate: f32 multiply-add", rate(32, FFMA)),
+        (HALVES, rate(32, HFMA)),
+        ("rate: f64 multiply-add", rate(64, DFMA)),
+        ("rate: exponential", rate(32, MUFU)),
+        ("rate: population count", rate(32, POPC)),
+        ("rate: shuffle", rate(32, SHUFFLE)),
+    ]
+}
+
+/// Loads of one block from L1.
+fn patterns() -> Vec<(&'static str, Benchmark)> {
+    let stride = |name, words| (name, Benchmark::Loads(Pattern::Stride(words)));
+    let block = |name, words| (name, Benchmark::Loads(Pattern::Block(words)));
+    vec![
+        stride("a word", 0),
+        stride("stride of 1 word", 1),
+        stride("stride of 2 words", 2),
+        stride("stride of 3 words", 3),
+        stride("stride of 4 words", 4),
+        stride("stride of 5 words", 5),
+        stride("stride of 7 words", 7),
+        stride("stride of 8 words", 8),
+        stride("stride of 15 words", 15),
+        stride("stride of 16 words", 16),
+        stride("stride of 31 words", 31),
+        stride("stride of 32 words", 32),
+        stride("stride of 33 words", 33),
+        stride("stride of 48 words", 48),
+        stride("stride of 64 words", 64),
+        block("rows of 1 word", 1),
+        block("rows of 2 words", 2),
+        block("rows of 4 words", 4),
+        block("rows of 8 words", 8),
+        block("rows of 16 words", 16),
+    ]
+}
+
+fn machines() -> [Machine; 4] {
     let division = |texts| Benchmark::Chain { bits: 64, texts, repeated: 8 };
     let divisions = |texts| Benchmark::Rate { bits: 64, texts, warps: 32, chains: 1, repeated: 8 };
+    let mut volta = vec![
+        ("load from L1", L1),
+        ("load from L2", L2),
+        ("load from DRAM", DRAM),
+        ("load from shared memory", Benchmark::SharedChase),
+        ("bandwidth of L1", Benchmark::Sums { words: 4096, threads: 1024, sms: 1 }),
+        ("bandwidth of L2", Benchmark::Sums { words: 1 << 18, threads: 1024, sms: 80 }),
+        ("stores of 2x1024 threads", stream(Stream::Store, 1024)),
+        ("loads of 2x1024 threads", stream(Stream::Read, 1024)),
+        ("scale of 2x1024 threads", stream(Stream::Scale, 1024)),
+        ("triad of 2x1024 threads", stream(Stream::Triad, 1024)),
+        ("loads of 2x512 threads", stream(Stream::Read, 512)),
+        ("loads of 2x256 threads", stream(Stream::Read, 256)),
+        ("loads of 2x128 threads", stream(Stream::Read, 128)),
+        ("scale of 2x256 threads", stream(Stream::Scale, 256)),
+        ("stores of 2x128 threads", stream(Stream::Store, 128)),
+    ];
+    volta.extend([
+        ("rows 2 lines apart", Benchmark::Loads(Pattern::Rows(2))),
+        ("rows 3 lines apart", Benchmark::Loads(Pattern::Rows(3))),
+        ("rows 8 lines apart", Benchmark::Loads(Pattern::Rows(8))),
+        ("rows 13 lines apart", Benchmark::Loads(Pattern::Rows(13))),
+        ("rows 15 lines apart", Benchmark::Loads(Pattern::Rows(15))),
+    ]);
+    volta.extend(dependences());
+    volta.extend([("f64 division of a sum", division(DDIV)), ("f64 root of a sum", division(DSQRT))]);
+    volta.extend(rates());
+    volta.extend([
+        ("rate: f64 division of a sum", divisions(DDIV)),
+        ("rate: f64 root of a sum", divisions(DSQRT)),
+    ]);
+    let mut turing =
+        vec![("load from L1", L1), ("load from L2", L2), ("load from shared memory", Benchmark::SharedChase)];
+    turing.extend(dependences());
+    turing.extend(rates());
+    let mut ampere = vec![
+        ("load from L1", L1),
+        ("load from L2", L2),
+        ("load from DRAM", DRAM),
+        ("bandwidth of L1", Benchmark::Sums { words: 4096, threads: 1024, sms: 1 }),
+        ("bandwidth of L2", Benchmark::Sums { words: 1 << 18, threads: 1024, sms: 84 }),
+    ];
+    ampere.extend(patterns());
+    ampere.extend(rates().into_iter().filter(|(name, _)| *name != HALVES));
+    let mut a100 = vec![
+        ("load from L1", L1),
+        ("load from L2", L2),
+        ("load from DRAM", DRAM),
+        ("bandwidth of L1", Benchmark::Sums { words: 4096, threads: 1024, sms: 1 }),
+        ("bandwidth of L2", Benchmark::Sums { words: 1 << 18, threads: 1024, sms: 108 }),
+        ("stores of 2x1024 threads", long_stream(Stream::Store, 1024)),
+        ("loads of 2x1024 threads", long_stream(Stream::Read, 1024)),
+        ("scale of 2x1024 threads", long_stream(Stream::Scale, 1024)),
+        ("triad of 2x1024 threads", long_stream(Stream::Triad, 1024)),
+        ("loads of 2x256 threads", long_stream(Stream::Read, 256)),
+        ("stores of 2x128 threads", long_stream(Stream::Store, 128)),
+    ];
+    a100.extend(patterns());
+    a100.extend(rates());
     [
-        Machine {
-            name: "qv100",
-            set: &["clock.core=1.38GHz"],
-            benchmarks: vec![
-                ("load from L1", L1),
-                ("load from L2", L2),
-                ("load from DRAM", DRAM),
-                ("load from shared memory", Benchmark::SharedChase),
-                ("bandwidth of L1", Benchmark::Sums { words: 4096, threads: 1024, sms: 1 }),
-                ("bandwidth of L2", Benchmark::Sums { words: 1 << 18, threads: 1024, sms: 80 }),
-                ("stores of 2x1024 threads", stream(Stream::Store, 1024)),
-                ("loads of 2x1024 threads", stream(Stream::Read, 1024)),
-                ("scale of 2x1024 threads", stream(Stream::Scale, 1024)),
-                ("triad of 2x1024 threads", stream(Stream::Triad, 1024)),
-                ("loads of 2x512 threads", stream(Stream::Read, 512)),
-                ("loads of 2x256 threads", stream(Stream::Read, 256)),
-                ("loads of 2x128 threads", stream(Stream::Read, 128)),
-                ("scale of 2x256 threads", stream(Stream::Scale, 256)),
-                ("stores of 2x128 threads", stream(Stream::Store, 128)),
-                ("add and xor", chain(32, ADD)),
-                ("integer multiply-add", chain(32, MAD)),
-                ("f32 add", chain(32, FADD)),
-                ("f32 multiply", chain(32, FMUL)),
-                ("f32 multiply-add", chain(32, FFMA)),
-                ("f16 add", chain(32, HADD)),
-                ("f16 multiply", chain(32, HMUL)),
-                ("f16 multiply-add", chain(32, HFMA)),
-                ("f64 add", chain(64, DADD)),
-                ("f64 multiply", chain(64, DMUL)),
-                ("f64 multiply-add", chain(64, DFMA)),
-                ("f64 division of a sum", division(DDIV)),
-                ("f64 root of a sum", division(DSQRT)),
-                ("rate: add and xor", rate(32, ADD)),
-                ("rate: integer multiply-add", rate(32, MAD)),
-                ("rate: funnel shift", rate(32, SHIFT)),
-                ("rate: f32 multiply-add", rate(32, FFMA)),
-                ("rate: f16x2 multiply-add", rate(32, HFMA)),
-                ("rate: f64 multiply-add", rate(64, DFMA)),
-                ("rate: exponential", rate(32, MUFU)),
-                ("rate: population count", rate(32, POPC)),
-                ("rate: shuffle", rate(32, SHUFFLE)),
-                ("rate: f64 division of a sum", divisions(DDIV)),
-                ("rate: f64 root of a sum", divisions(DSQRT)),
-            ],
-        },
-        Machine {
-            name: "rtx2060",
-            set: &[],
-            benchmarks: vec![
-                ("load from L1", L1),
-                ("load from L2", L2),
-                ("load from shared memory", Benchmark::SharedChase),
-                ("add and xor", chain(32, ADD)),
-                ("integer multiply-add", chain(32, MAD)),
-                ("f32 add", chain(32, FADD)),
-                ("f32 multiply", chain(32, FMUL)),
-                ("f32 multiply-add", chain(32, FFMA)),
-                ("f16 add", chain(32, HADD)),
-                ("f16 multiply", chain(32, HMUL)),
-                ("f16 multiply-add", chain(32, HFMA)),
-                ("f64 add", chain(64, DADD)),
-                ("f64 multiply", chain(64, DMUL)),
-                ("f64 multiply-add", chain(64, DFMA)),
-                ("rate: add and xor", rate(32, ADD)),
-                ("rate: integer multiply-add", rate(32, MAD)),
-                ("rate: funnel shift", rate(32, SHIFT)),
-                ("rate: f32 multiply-add", rate(32, FFMA)),
-                ("rate: f16x2 multiply-add", rate(32, HFMA)),
-                ("rate: f64 multiply-add", rate(64, DFMA)),
-                ("rate: exponential", rate(32, MUFU)),
-                ("rate: population count", rate(32, POPC)),
-                ("rate: shuffle", rate(32, SHUFFLE)),
-            ],
-        },
-        Machine {
-            name: "rtxa6000",
-            set: &["clock.core=1.74GHz"],
-            benchmarks: vec![
-                ("load from L1", L1),
-                ("load from L2", L2),
-                ("load from DRAM", DRAM),
-                ("bandwidth of L1", Benchmark::Sums { words: 4096, threads: 1024, sms: 1 }),
-                ("bandwidth of L2", Benchmark::Sums { words: 1 << 18, threads: 1024, sms: 84 }),
-                ("rate: add and xor", rate(32, ADD)),
-                ("rate: integer multiply-add", rate(32, MAD)),
-                ("rate: funnel shift", rate(32, SHIFT)),
-                ("rate: f32 multiply-add", rate(32, FFMA)),
-                ("rate: f64 multiply-add", rate(64, DFMA)),
-                ("rate: exponential", rate(32, MUFU)),
-                ("rate: population count", rate(32, POPC)),
-                ("rate: shuffle", rate(32, SHUFFLE)),
-            ],
-        },
+        Machine { name: "qv100", set: &["clock.core=1.38GHz"], benchmarks: volta },
+        Machine { name: "rtx2060", set: &[], benchmarks: turing },
+        Machine { name: "rtxa6000", set: &["clock.core=1.74GHz"], benchmarks: ampere },
+        // The measured streams leave room for two blocks on an SM.
+        Machine { name: "a100", set: &["sm.max_blocks=2"], benchmarks: a100 },
     ]
 }
 

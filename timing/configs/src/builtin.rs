@@ -27,7 +27,7 @@ pub const MODELLED: &str = "titanx-pascal";
 /// Every GPU that is modelled.
 pub const GPUS: &[Builtin] = builtin!(
     "": "gtx480", "gtxtitan", "titanx-pascal", "gtx1080ti", "qv100", "rtx2060", "rtx3070", "gtx285",
-    "rtx2080ti", "rtxa6000", "qv100-collectors", "rtx2060-collectors", "rtx3070-collectors",
+    "rtx2080ti", "rtxa6000", "a100", "qv100-collectors", "rtx2060-collectors", "rtx3070-collectors",
     "bow-titanx", "corf-fermi", "dac-fermi", "darsie-pascal", "larf-fermi", "larf-pascal",
     "regmutex-fermi", "regmutex-fermi-half", "uv-gt200", "uv-gt200-16", "uv-gt200-32",
 );

@@ -45,7 +45,7 @@ struct Board {
     clock_khz: u32,
     memory_clock_khz: u32,
     memory_bus_bits: u32,
-    /// Only of a board that is not modelled: of the others it is what the model's slices add up to.
+    /// Only where the model's slices do not add up to it.
     l2_bytes: Option<u32>,
     single_to_double_ratio: u32,
 }
@@ -116,13 +116,12 @@ struct Dram {
 }
 
 impl File {
-    /// The second-level cache: what the model's slices add up to, or what a board that is not modelled states.
+    /// The second-level cache: what the board states, or what the model's slices add up to.
     fn l2_bytes(&self) -> Result<u32, &'static str> {
         match (&self.l2, &self.dram, self.device.l2_bytes) {
+            (_, _, Some(bytes)) => Ok(bytes),
             (Some(l2), Some(dram), None) => Ok(l2.size_bytes * l2.slices_per_channel * dram.channels),
-            (None, None, Some(bytes)) => Ok(bytes),
-            (None, None, None) => Err("neither `[device]` nor a model states the size of L2"),
-            _ => Err("the size of L2 stands in `[device]` and in the model"),
+            _ => Err("neither `[device]` nor a model states the size of L2"),
         }
     }
 }

@@ -25,9 +25,10 @@ fn every_table_is_listed_once_and_has_its_columns() {
             ("boost-clock", 8),
             ("boost-clock-programs", 25),
             ("simulators", 11),
-            ("microbenchmarks-qv100", 39),
+            ("microbenchmarks-qv100", 44),
             ("microbenchmarks-rtx2060", 23),
-            ("microbenchmarks-rtxa6000", 13),
+            ("microbenchmarks-rtxa6000", 33),
+            ("microbenchmarks-a100", 40),
         ]
     );
 }

@@ -7,7 +7,7 @@ use super::shared::{MachineArguments, ReplayArguments, words};
 use super::{compare, output};
 use crate::compare as comparison;
 use crate::engine::Progress;
-use crate::overrides::{refuse_parameters, without_effect};
+use crate::overrides::{partly_used, refuse_parameters, refuse_unused};
 use crate::replay::Selection;
 use crate::reports::{self, Contents, Lab, Measuring, Variant, Workload, unique_labels};
 use crate::studies::{self, Input, Options, StudyError, StudyResult};
@@ -62,7 +62,8 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     let set = replayed.set();
     refuse_parameters(&set, &named)?;
     let mut lab = Lab::new(&replayed.config, &set, &techniques, catalogue)?;
-    without_effect(&set, &lab.config).iter().for_each(|why| warplab_host::say!("note: {why}"));
+    refuse_unused(&set, &lab.config)?;
+    partly_used(&set, &lab.config).iter().for_each(|why| warplab_host::say!("note: {why}"));
     for list in &arguments.combine {
         lab.combine(&words(list), catalogue)?;
     }

@@ -97,9 +97,8 @@ impl TechniqueArguments {
         let set = self.overrides(replayed);
         overrides::refuse_parameters(&set, &self.lists().concat())?;
         let loaded = load(&replayed.config, &set)?;
-        overrides::without_effect(&set, &loaded.config)
-            .iter()
-            .for_each(|why| warplab_host::say!("note: {why}"));
+        overrides::refuse_unused(&set, &loaded.config)?;
+        overrides::partly_used(&set, &loaded.config).iter().for_each(|why| warplab_host::say!("note: {why}"));
         Ok(loaded)
     }
 

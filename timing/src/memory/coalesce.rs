@@ -59,6 +59,8 @@ fn whole_words(bytes: u128) -> u32 {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LineAccesses {
     entries: [LineAccess; 32],
+    /// By line: the look-up of which it is a part. Look-ups are numbered in order.
+    lookups: [u8; 32],
     count: u8,
 }
 
@@ -70,10 +72,51 @@ impl LineAccesses {
         &self.entries[..usize::from(self.count)]
     }
 
-    /// Adds a line; the list holds at most one per lane.
+    /// Adds a line, with a look-up of its own; the list holds at most one per lane.
     pub(crate) fn push(&mut self, access: LineAccess) {
         self.entries[usize::from(self.count)] = access;
+        self.lookups[usize::from(self.count)] = self.count;
         self.count += 1;
+    }
+
+    /// The look-up of which a line is a part.
+    #[must_use]
+    #[inline]
+    pub(crate) fn lookup(&self, index: usize) -> u8 {
+        self.lookups[index]
+    }
+
+    /// Puts lines into the same look-up if they share a tag, of so many neighbouring lines, or if their tags are in different
+    /// banks. Both numbers are powers of two.
+    pub(crate) fn group_by_tags(&mut self, tag_lines: u32, banks: u32) {
+        let count = usize::from(self.count);
+        if count < 2 || tag_lines * banks == 1 {
+            return;
+        }
+        let old = self.entries;
+        let mut used = [0u8; 32];
+        let mut lookups = [0u8; 32];
+        for index in 0..count {
+            let tag = old[index].line / (LINE_BYTES * u64::from(tag_lines));
+            let same = (0..index)
+                .rev()
+                .find(|earlier| old[*earlier].line / (LINE_BYTES * u64::from(tag_lines)) == tag);
+            lookups[index] = same.map_or_else(
+                || {
+                    let bank = fold(tag, banks) as usize;
+                    used[bank] += 1;
+                    used[bank] - 1
+                },
+                |earlier| lookups[earlier],
+            );
+        }
+        let mut next = 0;
+        for lookup in 0..used.into_iter().max().unwrap_or(0) {
+            for index in (0..count).filter(|index| lookups[*index] == lookup) {
+                (self.entries[next], self.lookups[next]) = (old[index], lookup);
+                next += 1;
+            }
+        }
     }
 
     /// Removes all lines.
@@ -81,6 +124,16 @@ impl LineAccesses {
     pub(crate) fn clear(&mut self) {
         self.count = 0;
     }
+}
+
+/// The digits of a number to the base `banks`, a power of two of at most 32, xored.
+fn fold(mut number: u64, banks: u32) -> u64 {
+    let mut bank = 0;
+    while banks > 1 && number != 0 {
+        bank ^= number % u64::from(banks);
+        number /= u64::from(banks);
+    }
+    bank
 }
 
 /// Coalesces a warp access; `whole_lines` is set for loads through a cache that fetches whole lines.
@@ -210,6 +263,48 @@ fn segments(access: &MemAccess<'_>, mask: u32, out: &mut LineAccesses) {
     }
 }
 
+/// Cycles that the data of an access take in an array with a bank for each word of a line: as many as the fullest bank has
+/// words of different lines.
+#[must_use]
+pub(crate) fn bank_cycles(access: &MemAccess<'_>, lines: &[LineAccess]) -> u32 {
+    if lines.len() < 2 {
+        return 1;
+    }
+    // Words of which lanes access only a part are not among those of the lines.
+    if access.bytes < 4 {
+        let part = |line: &LineAccess| {
+            let lanes = (0..32).filter(|lane| access.mask >> lane & 1 != 0);
+            let offsets = lanes.map(|lane| access.addresses[lane].wrapping_sub(line.line));
+            offsets
+                .filter(|offset| *offset < LINE_BYTES)
+                .fold(0u32, |words, offset| words | 1 << (offset / 4))
+        };
+        return fullest_bank(lines.iter().map(part));
+    }
+    fullest_bank(lines.iter().map(|line| line.words))
+}
+
+/// The largest number of lines whose words use the same bank, at least 1.
+fn fullest_bank(lines: impl Iterator<Item = u32>) -> u32 {
+    // Bit n of plane p is bit p of the number of words in bank n.
+    let mut planes = [0u32; 6];
+    for words in lines {
+        let mut carry = words;
+        for plane in &mut planes {
+            (*plane, carry) = (*plane ^ carry, *plane & carry);
+        }
+    }
+    let mut among = u32::MAX;
+    let mut fullest = 0;
+    for (bit, plane) in planes.iter().enumerate().rev() {
+        if among & plane != 0 {
+            among &= plane;
+            fullest |= 1 << bit;
+        }
+    }
+    fullest.max(1)
+}
+
 /// Number of different addresses of the lanes.
 #[must_use]
 pub(crate) fn different_addresses(access: &MemAccess<'_>) -> u8 {
@@ -325,6 +420,76 @@ mod tests {
         assert_eq!(one.as_slice()[0].sectors, 0b0001);
     }
 
+    /// Measured on an A40 and an A100 (gpu-benches): strides of words that are a power of two are served in as many cycles as lanes share
+    /// a bank, odd ones in one.
+    #[test]
+    fn banks_are_shared_by_words_of_different_lines() {
+        let cycles = |stride: u64, bytes: u8, mask: u32| {
+            let addresses = strided(0x1000, stride);
+            let lines = coalesce(&access(&addresses, bytes, mask), Coalescing::Sectors, false);
+            bank_cycles(&access(&addresses, bytes, mask), lines.as_slice())
+        };
+        let floats = [1, 2, 3, 4, 5, 6, 8, 12, 16, 31, 32, 64].map(|stride| cycles(4 * stride, 4, u32::MAX));
+        assert_eq!(floats, [1, 2, 1, 4, 1, 2, 8, 4, 16, 1, 32, 32]);
+        let doubles = [1, 2, 3, 4, 8, 16].map(|stride| cycles(8 * stride, 8, u32::MAX));
+        assert_eq!(doubles, [2, 4, 2, 8, 16, 32]);
+        assert_eq!((cycles(16, 16, u32::MAX), cycles(128, 4, 0), cycles(128, 4, 0b101)), (4, 1, 2));
+        assert_eq!((cycles(128, 1, u32::MAX), cycles(129, 1, 0xFF), cycles(132, 2, u32::MAX)), (32, 4, 1));
+    }
+
+    /// Look-ups per load of the kernel of gpu-benches' gpu-strides: eight loads at these offsets, of two warps.
+    fn lookups(stride: u64, tag_lines: u32, banks: u32) -> f64 {
+        let mut lookups = 0;
+        for (warp, offset) in
+            [0, 1].into_iter().flat_map(|warp| [0, 4, 8, 12, 16, 20, 24, 28].map(|at| (warp, at)))
+        {
+            let addresses = strided(4 * (32 * warp * stride + offset), 4 * stride);
+            let mut lines = coalesce(&access(&addresses, 4, u32::MAX), Coalescing::Sectors, false);
+            lines.group_by_tags(tag_lines, banks);
+            lookups += u32::from(lines.lookup(lines.as_slice().len() - 1)) + 1;
+        }
+        f64::from(lookups) / 16.0
+    }
+
+    /// What an A100 and an A40 count (`l1tex__t_output_wavefronts`, gpu-benches).
+    #[test]
+    fn lines_in_different_banks_of_tags_are_one_lookup() {
+        let counted = [
+            (1, 1.0),
+            (4, 1.89),
+            (6, 2.36),
+            (8, 2.83),
+            (9, 3.03),
+            (11, 3.64),
+            (13, 4.01),
+            (16, 4.67),
+            (17, 5.1),
+            (24, 6.2),
+        ];
+        let counted =
+            counted.into_iter().chain([(31, 8.5), (32, 8.3), (40, 9.8), (48, 10.4), (56, 9.6), (64, 8.0)]);
+        for (stride, hardware) in counted {
+            let ours = lookups(stride, 1, 4);
+            assert!((ours / hardware - 1.0).abs() < 0.12, "stride {stride}: {ours}, hardware {hardware}");
+        }
+    }
+
+    #[test]
+    fn neighbouring_lines_share_a_tag() {
+        let of = |first: u64, second: u64| {
+            let addresses: [u64; 32] = std::array::from_fn(
+                |lane| if lane < 16 { first * 128 + 8 } else { second * 128 + 8 } + 8 * (lane as u64 % 16),
+            );
+            let mut lines = coalesce(&access(&addresses, 8, u32::MAX), Coalescing::Sectors, false);
+            lines.group_by_tags(2, 1);
+            let order = lines.as_slice().iter().map(|line| line.line / 128).collect::<Vec<_>>();
+            (order, lines.lookups[..lines.as_slice().len()].to_vec())
+        };
+        assert_eq!(of(0, 2), (vec![0, 1, 2, 3], vec![0, 0, 1, 1]));
+        assert_eq!(of(0, 3), (vec![0, 1, 3, 4], vec![0, 0, 1, 2]));
+        assert_eq!(of(3, 0), (vec![3, 4, 0, 1], vec![0, 1, 2, 2]));
+    }
+
     #[test]
     fn collisions_count_the_largest_group() {
         let mut addresses = strided(0, 4);
@@ -351,6 +516,49 @@ mod tests {
                 .flat_map(|a| (0..4).filter(|s| a.sectors >> s & 1 != 0).map(|s| a.line / 32 + s)).collect();
             prop_assert_eq!(listed.len(), touched.len());
             prop_assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), touched);
+        }
+
+        /// Grouped lines are the same lines, look-ups ascend from 0 without a gap, and no look-up has two tags of one bank.
+        #[test]
+        fn no_lookup_has_two_tags_of_a_bank(
+            words in prop::array::uniform32(0u64..9000), mask in 1u32.., tag_lines in 0u32..3, banks in 0u32..4,
+        ) {
+            let (tag_lines, banks) = (1 << tag_lines, 1 << banks);
+            let addresses = words.map(|w| w * 4);
+            let before = coalesce(&access(&addresses, 4, mask), Coalescing::Sectors, false);
+            let mut after = before.clone();
+            after.group_by_tags(tag_lines, banks);
+            let sorted = |of: &LineAccesses| {
+                let mut lines: Vec<_> = of.as_slice().iter().map(|one| (one.line, one.sectors, one.words)).collect();
+                lines.sort_unstable();
+                lines
+            };
+            prop_assert_eq!(sorted(&before), sorted(&after));
+            let mut by_lookup: Vec<BTreeSet<u64>> = Vec::new();
+            for (index, one) in after.as_slice().iter().enumerate() {
+                let lookup = usize::from(after.lookup(index));
+                prop_assert!(lookup == by_lookup.len() || lookup + 1 == by_lookup.len());
+                by_lookup.resize_with(lookup + 1, BTreeSet::new);
+                by_lookup[lookup].insert(one.line / 128 / u64::from(tag_lines));
+            }
+            for tags in by_lookup {
+                let used: BTreeSet<u64> = tags.iter().map(|tag| fold(*tag, banks)).collect();
+                prop_assert_eq!(used.len(), tags.len());
+            }
+        }
+
+        #[test]
+        fn the_fullest_bank_is_that_of_a_count(
+            words in prop::array::uniform32(0u64..600), mask: u32, log_bytes in 0u32..5,
+        ) {
+            let bytes = 1u8 << log_bytes;
+            let addresses = words.map(|w| w * u64::from(bytes));
+            let lines = coalesce(&access(&addresses, bytes, mask), Coalescing::Sectors, false);
+            let touched: BTreeSet<u64> = (0..32).filter(|l| mask >> l & 1 != 0)
+                .flat_map(|l| addresses[l] / 4..=(addresses[l] + u64::from(bytes) - 1) / 4).collect();
+            let fullest = (0..32).map(|bank| touched.iter().filter(|word| *word % 32 == bank).count()).max();
+            let cycles = bank_cycles(&access(&addresses, bytes, mask), lines.as_slice());
+            prop_assert_eq!(cycles as usize, fullest.unwrap_or(0).max(1));
         }
 
         #[test]

@@ -7,7 +7,7 @@
 use super::machine::Machine;
 use super::parts::load_store::{MemOp, Route};
 use crate::config::Coalescing;
-use crate::memory::coalesce::{coalesce, coalesce_into, collisions, different_addresses};
+use crate::memory::coalesce::{bank_cycles, coalesce, coalesce_into, collisions, different_addresses};
 use crate::memory::shared::{self, Patterns};
 use crate::program::MemoryKind;
 use crate::source::MemAccess;
@@ -131,6 +131,12 @@ fn global_access(
     op.route = if config.l1.bypass_global { Route::Bypass } else { Route::Cached };
     let cached_load = matches!(kind, MemoryKind::Load(_)) && op.route == Route::Cached;
     coalesce_into(access, config.load_store.coalescing, cached_load, &mut op.accesses);
+    if cached_load {
+        op.accesses.group_by_tags(config.l1.tag_lines, config.l1.tag_banks);
+        if config.l1.word_banks {
+            op.bank_cycles = bank_cycles(access, op.accesses.as_slice());
+        }
+    }
     if matches!(kind, MemoryKind::Atomic(_)) {
         op.collisions = collisions(access);
         for half in ATOMIC_LANES {

@@ -47,13 +47,8 @@ pub struct Liveness {
 pub struct LiveSet {
     regs: RegSet,
     /// Uniform registers, by number.
-    uniforms: u64,
+    uniforms: RegSet,
     preds: u16,
-}
-
-/// A uniform register in a set of them.
-const fn bit(reg: UniformReg) -> u64 {
-    1 << (reg.0 & 63)
 }
 
 impl LiveSet {
@@ -72,7 +67,7 @@ impl LiveSet {
     /// Whether a uniform register is in the set.
     #[must_use]
     pub const fn has_uniform(&self, reg: UniformReg) -> bool {
-        self.uniforms >> (reg.0 & 63) & 1 != 0
+        self.uniforms.contains(reg.0)
     }
 
     /// Number of 32-bit registers in the set.
@@ -96,7 +91,7 @@ impl LiveSet {
     fn union(&mut self, other: &LiveSet) -> bool {
         let old = *self;
         self.regs.insert_all(&other.regs);
-        self.uniforms |= other.uniforms;
+        self.uniforms.insert_all(&other.uniforms);
         self.preds |= other.preds;
         *self != old
     }
@@ -104,27 +99,27 @@ impl LiveSet {
     /// Removes the registers and predicates that an instruction writes in every lane in which it takes effect.
     pub(super) fn kill(&mut self, inst: &Inst) {
         inst.dst_regs().for_each(|r| self.regs.remove(r.0));
-        inst.dst_uniforms().for_each(|r| self.uniforms &= !bit(r));
+        inst.dst_uniforms().for_each(|r| self.uniforms.remove(r.0));
         inst.surely_written_preds().for_each(|p| self.preds &= !(1 << p.0));
     }
 
     /// Adds the registers of one source.
     pub(super) fn use_source(&mut self, inst: &Inst, source: usize) {
         inst.src_span(source).into_iter().flat_map(RegSpan::iter).for_each(|r| self.regs.insert(r.0));
-        inst.src_uniforms().for_each(|r| self.uniforms |= bit(r));
+        inst.src_uniforms().for_each(|r| self.uniforms.insert(r.0));
     }
 
     /// Adds every register and predicate that an instruction reads, its guard among them.
     pub(super) fn use_sources(&mut self, inst: &Inst) {
         inst.src_regs().for_each(|r| self.regs.insert(r.0));
-        inst.src_uniforms().for_each(|r| self.uniforms |= bit(r));
+        inst.src_uniforms().for_each(|r| self.uniforms.insert(r.0));
         inst.all_src_preds().for_each(|p| self.preds |= 1 << p.0);
     }
 
     /// Adds every register and predicate that an instruction reads, its guard left out.
     pub(super) fn use_operands(&mut self, inst: &Inst) {
         inst.src_regs().for_each(|r| self.regs.insert(r.0));
-        inst.src_uniforms().for_each(|r| self.uniforms |= bit(r));
+        inst.src_uniforms().for_each(|r| self.uniforms.insert(r.0));
         inst.all_src_preds()
             .skip(usize::from(!inst.guard.pred.is_true()))
             .for_each(|p| self.preds |= 1 << p.0);
@@ -133,24 +128,24 @@ impl LiveSet {
     /// Adds every register and predicate that an instruction writes.
     pub(super) fn add_results(&mut self, inst: &Inst) {
         inst.dst_regs().for_each(|r| self.regs.insert(r.0));
-        inst.dst_uniforms().for_each(|r| self.uniforms |= bit(r));
+        inst.dst_uniforms().for_each(|r| self.uniforms.insert(r.0));
         inst.all_dst_preds().for_each(|p| self.preds |= 1 << p.0);
     }
 
     /// Whether the two sets have something in common.
     pub(super) fn meets(&self, other: &LiveSet) -> bool {
-        self.regs.meets(&other.regs) || (self.uniforms & other.uniforms, self.preds & other.preds) != (0, 0)
+        self.regs.meets(&other.regs) || self.uniforms.meets(&other.uniforms) || self.preds & other.preds != 0
     }
 
     /// Adds the uniform registers and predicates of another set.
     pub(super) fn add_uniforms(&mut self, other: &LiveSet) {
-        self.uniforms |= other.uniforms;
+        self.uniforms.insert_all(&other.uniforms);
         self.preds |= other.preds & !((1 << (Pred::PT.0 + 1)) - 1);
     }
 
     /// Whether there are uniform registers or predicates in the set.
     pub(super) fn has_uniforms(&self) -> bool {
-        self.uniforms != 0 || self.preds >> (Pred::PT.0 + 1) != 0
+        !self.uniforms.is_empty() || self.preds >> (Pred::PT.0 + 1) != 0
     }
 
     /// Adds an instruction's guard.

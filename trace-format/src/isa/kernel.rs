@@ -258,7 +258,7 @@ impl MachineKernel {
             }
             let highest = inst.regs().map(|r| u16::from(r.0) + 1).max().unwrap_or(0);
             let uniform = inst.uniforms().map(|reg| reg.0).max();
-            if uniform.is_some_and(|reg| reg >= self.uniform_registers.min(63)) {
+            if uniform.is_some_and(|reg| reg >= self.uniform_registers) {
                 return fail(format!(
                     "uniform register UR{} is beyond the {} of the kernel",
                     uniform.unwrap_or_default(),

@@ -38,7 +38,7 @@ impl fmt::Display for Reg {
     }
 }
 
-/// A register of the uniform data path, one word per warp, UR0..UR62; 255 is URZ. Only machine code of NVIDIA has them.
+/// A register of the uniform data path, one word per warp, UR0..UR62, since sm_100 more; 255 is URZ. Only machine code of NVIDIA has them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct UniformReg(pub u8);
 

@@ -25,18 +25,15 @@ pub(crate) fn libraries(name: &str) -> PathBuf {
         ["libcudart.so.13", "libcudart.so.12", "bin/ptxas", "bin/nvcc"].map(|n| (n, built.join(n)));
     for (name, from) in companions.into_iter().chain([("libcuda.so.1", test.with_file_name("libcuda.so"))]) {
         assert!(from.is_file(), "{} is built with this test", from.display());
-        // A copy, since a library looks for others beside its real path. Another process may do the same at the
-        // same time.
-        let part = folder.join(format!("{name}.{}.part", std::process::id()));
-        std::fs::copy(from, &part).expect("libraries can be copied");
-        std::fs::rename(&part, folder.join(name)).expect("libraries can be put in place");
+        // A copy, since a library looks for others beside its real path.
+        test_kit::put(&folder.join(name), |part| std::fs::copy(&from, part).map(|_| ()))
+            .expect("libraries can be put in place");
     }
     // The build leaves the driver's other name as a link; a link of ours leads to the copy.
     let other = "libcuda.so";
     if built.join(other).is_symlink() {
-        let part = folder.join(format!("{other}.{}.part", std::process::id()));
-        std::os::unix::fs::symlink("libcuda.so.1", &part).expect("links can be made");
-        std::fs::rename(&part, folder.join(other)).expect("links can be put in place");
+        test_kit::put(&folder.join(other), |part| std::os::unix::fs::symlink("libcuda.so.1", part))
+            .expect("links can be put in place");
     }
     folder
 }

@@ -22,9 +22,10 @@ use attribute::register_counts;
 use error::EM_CUDA;
 use file::{File, Section};
 use goblin::elf::Elf;
+use goblin::elf::header::{EI_ABIVERSION, EI_OSABI, SIZEOF_IDENT};
 
-/// Version of the ABI from which on the target is in bits 8-15 of the flags.
-const TARGET_IN_SECOND_BYTE: u8 = 8;
+/// `EI_OSABI` of the newer format, and the `EI_ABIVERSION` from which on it was used: the target is in bits 8-15 of the flags.
+const NEWER_FORMAT: (u8, u8) = (0x41, 8);
 /// Mark of a kernel in the last byte of a symbol.
 const STO_CUDA_ENTRY: u8 = 0x10;
 /// What sections of code begin with; the name of the function follows.
@@ -57,6 +58,15 @@ pub struct Function<'a> {
     code: &'a [u8],
 }
 
+/// The compute capability of a cubin as a number, from `e_ident` and `e_flags` of its ELF header. Where no function keeps to the
+/// calling convention, the newer format has a low version of the ABI.
+#[must_use]
+pub fn target_number(ident: &[u8; SIZEOF_IDENT], flags: u32) -> u32 {
+    let (os_abi, version) = NEWER_FORMAT;
+    let newer = ident[EI_OSABI] == os_abi || ident[EI_ABIVERSION] >= version;
+    (if newer { flags >> 8 } else { flags }) & 0xff
+}
+
 impl<'a> Cubin<'a> {
     /// Reads the headers of a cubin; no instruction is decoded.
     ///
@@ -67,13 +77,8 @@ impl<'a> Cubin<'a> {
         if elf.header.e_machine != EM_CUDA {
             return Err(CubinError::Machine(elf.header.e_machine));
         }
-        let flags = elf.header.e_flags;
-        let abi = elf.header.e_ident[goblin::elf::header::EI_ABIVERSION];
-        let (first, second) = (flags & 0xff, flags >> 8 & 0xff);
-        let number = if abi >= TARGET_IN_SECOND_BYTE { second } else { first };
-        // Of modules whose functions follow the ABI of old PTX, the version of the ABI is low, and the flags are the new ones.
-        let target = Target::from_number(number).or_else(|| Target::from_number(second));
-        let target = target.ok_or(CubinError::Target(number))?;
+        let number = target_number(&elf.header.e_ident, elf.header.e_flags);
+        let target = Target::from_number(number).ok_or(CubinError::Target(number))?;
         let file = File::new(&elf, bytes);
         let counts = register_counts(&file);
         let of_functions = file.functions();

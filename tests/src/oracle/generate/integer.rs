@@ -44,7 +44,16 @@ fn plain(w: &mut Writer<'_>) -> String {
             let (half, c) = (w.dice.pick(&["lo", "lo", "lo", "hi"]), w.int_or_constant(bits));
             format!("{guard}mad.{half}.{ty} {d}, {a}, {b}, {c};")
         }
-        15 => format!("{guard}{}.s{bits} {d}, {a};", w.dice.pick(&["neg", "abs"])),
+        15 => {
+            let op = w.dice.pick(&["neg", "abs"]);
+            // ptxas keeps 16 bits in 32, and takes 32768 for the negated -32768 where it converts the result.
+            match w.strict() && bits == 16 {
+                true => format!(
+                    "{{\n.reg .b16 %small;\nand.b16 %small, {a}, 0x7fff;\n{guard}{op}.s16 {d}, %small;\n}}"
+                ),
+                false => format!("{guard}{op}.s{bits} {d}, {a};"),
+            }
+        }
         16 => format!("{guard}{}.b{bits} {d}, {a};", w.dice.pick(&["not", "cnot"])),
         17 => {
             let c = w.int_or_constant(bits);

@@ -106,7 +106,9 @@ pub(crate) struct MemOp {
     pub local: bool,
     /// Whether the unit has begun the instruction.
     pub begun: bool,
-    /// Of a texture fetch: the cycle from which the texture units are free of its lanes.
+    /// Cycles that the data of a load take in L1's banks, where it has them.
+    pub bank_cycles: u32,
+    /// The cycle from which texture units, or banks of L1, are free of its lanes.
     pub lanes_until: u64,
     /// Whether every line has been accessed.
     pub all_sent: bool,
@@ -130,6 +132,7 @@ impl Default for MemOp {
             collisions: 0,
             constants: 0,
             constant_cycles: 0,
+            bank_cycles: 0,
             route: Route::default(),
             local: false,
             begun: false,
@@ -155,6 +158,7 @@ impl MemOp {
             collisions,
             constants,
             constant_cycles,
+            bank_cycles,
             route,
             local,
             begun,
@@ -168,7 +172,7 @@ impl MemOp {
         (*own_kind, *own_warp, *own_returns) = (kind, warp, returns);
         (*next, *shared_cycles, *collisions, *constants) = (0, 0, 0, 0);
         (*waiting, *ready_at, *constant_cycles) = (0, 0, 0);
-        *lanes_until = 0;
+        (*bank_cycles, *lanes_until) = (0, 0);
         (*route, *served) = (Route::default(), Served::default());
         (*local, *begun, *all_sent) = (false, false, false);
     }
@@ -391,9 +395,18 @@ impl<'a> LoadStore<'a> {
         }
         let Some(slot) = self.queue.front().copied() else { return };
         self.begin_access(slot, around.now);
-        for _ in 0..self.config.load_store.accesses_per_cycle {
+        let mut lookup = None;
+        let mut sent = 0;
+        loop {
+            let accesses = &self.op(slot).accesses;
             let next = usize::from(self.op(slot).next);
-            let Some(access) = self.op(slot).accesses.as_slice().get(next).copied() else { break };
+            let Some(access) = accesses.as_slice().get(next).copied() else { break };
+            if lookup != Some(accesses.lookup(next)) {
+                if sent == self.config.load_store.accesses_per_cycle {
+                    break;
+                }
+                (sent, lookup) = (sent + 1, Some(accesses.lookup(next)));
+            }
             if !self.access(slot, access, around) {
                 around.counters.l1_stall_cycles += 1;
                 self.refused = true;
@@ -431,6 +444,11 @@ impl<'a> LoadStore<'a> {
             self.fetches.push_back(slot);
             return;
         }
+        if op.bank_cycles > 1 {
+            let last = now + u64::from(op.bank_cycles) - 1;
+            op.lanes_until = last + 1;
+            op.ready_at = last + u64::from(config.l1.hit_latency_cycles);
+        }
         let shared_cycles = op.shared_cycles;
         let cycles = u64::from(op.constants) * u64::from(op.constant_cycles);
         if cycles > 1 {
@@ -442,7 +460,7 @@ impl<'a> LoadStore<'a> {
         }
         if shared_cycles > 0 {
             let latency = config.shared_memory.latency_cycles + shared_cycles - 1;
-            op.ready_at = now + u64::from(latency);
+            op.ready_at = op.ready_at.max(now + u64::from(latency));
             self.busy_until = now + u64::from(shared_cycles);
         }
     }

@@ -124,7 +124,7 @@ sections! {
         queue_entries: u32, Bounds::Between(1, ENTRIES);
         /// Coalescing rules.
         coalescing: Coalescing;
-        /// Line accesses that the unit sends to L1 per cycle.
+        /// Line accesses, or look-ups of several lines, that the unit sends to L1 per cycle.
         accesses_per_cycle: u32, Bounds::Between(1, 32);
         /// Cycles that a load of constants holds the unit for each different address of its lanes.
         constant_address_cycles: u32, Bounds::Between(1, 64);
@@ -173,6 +173,14 @@ sections! {
         mshr_merges: u32, Bounds::Between(1, ENTRIES);
         /// Cycles of a hit.
         hit_latency_cycles: u32, Bounds::Between(1, LATENCY);
+        /// Neighbouring lines, aligned to their number, with one tag: lines of a load are one look-up if they share a tag.
+        tag_lines: u32, Bounds::PowerOfTwo(1, 32);
+        /// Banks of tags, of which the digits of a tag's number, xored, choose one: lines of a load are one look-up if their tags
+        /// are in different banks.
+        tag_banks: u32, Bounds::PowerOfTwo(1, 32);
+        /// Whether the data have a bank for each word of a line, so that a load holds the unit for as many cycles as the fullest
+        /// bank has words.
+        word_banks: bool;
         /// How a line finds its set.
         set_hash: SetHash;
         /// Name of the write policy of stores to global memory; `timing list` shows all.

@@ -54,30 +54,45 @@ pub(super) fn exchanged(word: &Instruction, args: &mut Args<'_>) -> Result<Place
     Ok(Aside::of(insts))
 }
 
-/// A product of matrices of which some are negated.
-pub(super) fn negated_product(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
+/// A product of matrices of which some are negated, or taken without their signs.
+///
+/// A sign of a matrix of halves is refused: ptxas lets it stand for the sign of the upper half alone, which it gives words that it takes
+/// for single precision, and does not use it to negate both halves. What silicon does with it is not known.
+pub(super) fn signed_product(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     let Some(mut product) = float::translate(word, args)? else { return Err("it is no product".into()) };
     // The signs of the numbers in a word: of doubles, in the upper one of two.
-    let (single, halves, double) = ([1 << 31; 2], [0x8000_8000; 2], [0, 1 << 31]);
+    let (single, halves, double) = (Some([1 << 31; 2]), Some([0x8000_8000; 2]), Some([0, 1 << 31]));
     let (factor, sum) = match product.op {
         Op::Dmma { .. } => (double, double),
         Op::Hmma { ty, acc, .. } => {
-            let factor = if ty == HmmaTy::Tf32 { single } else { halves };
+            let factor = if ty == HmmaTy::Tf32 { single } else { None };
             (factor, if acc == AccTy::F32 { single } else { halves })
         }
-        _ => return Err("a negated matrix is not known of it".into()),
+        _ => return Err("a sign of a matrix is not known of it".into()),
     };
     let (mut insts, registers) = (Vec::new(), product.info().src_regs);
     for (place, first, signs) in [(2, 0, sum), (0, 4, factor), (1, 8, factor)] {
         let source = &mut product.src[place];
-        if !std::mem::take(&mut source.neg) {
+        let (negated, absolute) = (std::mem::take(&mut source.neg), std::mem::take(&mut source.abs));
+        if !negated && !absolute {
             continue;
         }
-        let Operand::Reg(from) = source.operand else { return Err("a negated source is no register".into()) };
+        let Some(signs) = signs else {
+            return Err("what silicon does with a sign of a matrix of halves is not known".into());
+        };
+        let Operand::Reg(from) = source.operand else {
+            return Err("a source with a sign is no register".into());
+        };
         for number in 0..registers[place] {
-            let signs = Src::imm(signs[usize::from(number % 2)]);
+            let signs = signs[usize::from(number % 2)];
+            // Of a number without its sign: negated, the sign is set.
+            let (lut, bits) = match (negated, absolute) {
+                (true, false) => (0x3C, signs),
+                (true, true) => (0xFC, signs),
+                (false, _) => (0xC0, !signs),
+            };
             let to = args.temporary(first + number);
-            insts.push(lop3(0x3C, [Src::reg(from.nth(number)), signs, Src::RZ], to));
+            insts.push(lop3(lut, [Src::reg(from.nth(number)), Src::imm(bits), Src::RZ], to));
         }
         *source = Src::reg(args.temporary(first));
     }

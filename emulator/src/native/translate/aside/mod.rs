@@ -64,8 +64,8 @@ pub(super) fn translate(
             integers::sum_of_parts(0x8080_8080, args).map(Some)
         }
         "IDP" if integers::has_changed_addend(word) => integers::dot_product_less(word, args).map(Some),
-        "DMMA" | "HMMA" if word.operands.iter().any(|operand| operand.negate) => {
-            halves::negated_product(word, args).map(Some)
+        "DMMA" | "HMMA" if word.operands.iter().any(|operand| operand.negate || operand.absolute) => {
+            halves::signed_product(word, args).map(Some)
         }
         "VIADDMNMX" | "VIMNMX" | "VIMNMX3" if integers::has_parts(word) => {
             integers::minimum_of_parts(word, args).map(Some)

@@ -145,7 +145,7 @@ class Replays(Case):
         self.assertIn("bypasses L1", str(told[0].message))
 
     def test_unused_keys_are_refused(self):
-        with self.assertRaisesRegex(warplab.Error, "titanx-pascal does not use it: its policy has no active set"):
+        with self.assertRaisesRegex(warplab.Error, "this machine does not use it: its policy has no active set"):
             self.trace.replay(set={"scheduler.two_level_active_warps": 4})
 
     def test_comparisons_have_ratios(self):

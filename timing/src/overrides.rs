@@ -134,7 +134,7 @@ pub fn unused(key: &str, config: &GpuConfig) -> Option<&'static str> {
 pub fn refuse_unused(set: &[String], config: &GpuConfig) -> Result<(), String> {
     let refused = |item: &String| {
         let why = unused(key(item), config)?;
-        Some(format!("--set {item}: {} does not use it: {why}", config.name))
+        Some(format!("--set {item}: this machine does not use it: {why}"))
     };
     set.iter().find_map(refused).map_or(Ok(()), Err)
 }
@@ -185,7 +185,7 @@ mod tests {
             (
                 "titanx-pascal",
                 "sub_core.address_cycles=3",
-                "titanx-pascal does not use it: it has operand collectors",
+                "this machine does not use it: it has operand collectors",
             ),
             ("titanx-pascal", "scheduler.two_level_active_warps=4", "no active set"),
             ("titanx-pascal", "front_end.l0.stream_lines=2", "only sub-cores"),

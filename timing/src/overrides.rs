@@ -35,8 +35,8 @@ pub fn refuse_parameters(set: &[String], techniques: &[String]) -> Result<(), St
 
 /// Keys that some machines do not use.
 struct Unused {
-    /// A key, or the section of the keys.
-    keys: &'static str,
+    /// Keys, or sections of keys.
+    keys: &'static [&'static str],
     /// The keys among them that are used.
     except: &'static [&'static str],
     /// Whether a machine does not use them.
@@ -55,61 +55,55 @@ fn has_sub_cores(config: &GpuConfig) -> bool {
 
 const UNUSED: &[Unused] = &[
     Unused {
-        keys: "sub_core",
+        keys: &["sub_core"],
         except: &[],
         by: has_collectors,
         why: "it has operand collectors (`sm.organisation`)",
     },
     Unused {
-        keys: "collectors",
+        keys: &["collectors"],
         except: &["collectors.dispatch_per_scheduler"],
         by: has_sub_cores,
         why: "it has no operand collectors (`sm.organisation`)",
     },
     Unused {
-        keys: "front_end.l0",
+        keys: &["front_end.l0"],
         except: &[],
         by: has_collectors,
         why: "only sub-cores with control bits have L0 (`sm.organisation`)",
     },
     Unused {
-        keys: "front_end.fetch_warps_per_cycle",
+        keys: &["front_end.fetch_warps_per_cycle"],
         except: &[],
         by: has_sub_cores,
         why: "each of its sub-cores fetches for one warp (`sm.organisation`)",
     },
     Unused {
-        keys: "front_end.l0",
+        keys: &["front_end.l0"],
         except: &["front_end.l0.size_bytes"],
         by: |config| config.front_end.l0.size_bytes == 0,
         why: "it has no L0 (`front_end.l0.size_bytes`)",
     },
     Unused {
-        keys: "l15",
+        keys: &["l15"],
         except: &["l15.size_bytes"],
         by: |config| config.l15.size_bytes == 0,
         why: "it has no L1.5 (`l15.size_bytes`)",
     },
     Unused {
-        keys: "l1",
+        keys: &["l1"],
         except: &["l1.bypass_global", "l1.caches_local"],
         by: |config| config.l1.bypass_global && !config.l1.caches_local,
         why: "neither global nor local memory is in L1 (`l1.bypass_global`, `l1.caches_local`)",
     },
     Unused {
-        keys: "l1.size_bytes",
+        keys: &["l1.size_bytes", "l1.ways"],
         except: &[],
         by: |config| config.l1.unified_bytes > 0,
         why: "its L1 has what shared memory leaves of an array (`l1.unified_bytes`)",
     },
     Unused {
-        keys: "l1.ways",
-        except: &[],
-        by: |config| config.l1.unified_bytes > 0,
-        why: "its L1 has what shared memory leaves of an array (`l1.unified_bytes`)",
-    },
-    Unused {
-        keys: "scheduler.two_level_active_warps",
+        keys: &["scheduler.two_level_active_warps"],
         except: &[],
         by: |config| config.scheduler.policy != "two_level",
         why: "its policy has no active set (`scheduler.policy`)",
@@ -119,11 +113,11 @@ const UNUSED: &[Unused] = &[
 /// Why a machine does not use a key, if so.
 #[must_use]
 pub fn unused(key: &str, config: &GpuConfig) -> Option<&'static str> {
-    let names = |rule: &Unused| {
-        let rest = key.strip_prefix(rule.keys)?;
-        Some((rest.is_empty() || rest.starts_with('.')) && !rule.except.contains(&key))
+    let is_in = |section: &&str| {
+        key.strip_prefix(*section).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    let rule = UNUSED.iter().find(|rule| names(rule).unwrap_or_default() && (rule.by)(config))?;
+    let names = |rule: &Unused| rule.keys.iter().any(is_in) && !rule.except.contains(&key);
+    let rule = UNUSED.iter().find(|rule| names(rule) && (rule.by)(config))?;
     Some(rule.why)
 }
 

@@ -471,9 +471,10 @@ impl Paths {
                 .filter(|lane| before[*lane] == members)
                 .fold(members, |rest, lane| rest & !(1 << lane))
         };
-        let gone = self.left[usize::from(register.0) % Convergence::COUNT] | lanes;
-        self.set_convergence(register, u32::MAX, |lane| left(before[lane]));
-        self.left[usize::from(register.0) % Convergence::COUNT] = gone;
+        let index = usize::from(register.0) % Convergence::COUNT;
+        self.convergence.resize(Convergence::COUNT, [0; WARP_SIZE]);
+        self.convergence[index].iter_mut().for_each(|members| *members = left(*members));
+        self.left[index] |= lanes;
         for path in &mut self.parked {
             if let Wait::Converge { register: of, members, .. } = &mut path.wait
                 && *of == register.0

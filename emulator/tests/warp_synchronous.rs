@@ -113,3 +113,33 @@ fn lanes_meet_where_all_registers_are_in_use() {
         assert_eq!(out, [words, expected], "{live} words, {limit} registers");
     }
 }
+
+/// Half of a warp runs a loop `times` times, of which each step is `step`; behind it all vote.
+fn vote_behind(times: u32, step: &str) -> Vec<u32> {
+    let text = format!(
+        ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry test(.param .u64 p0)\n{{\n\
+         .shared .align 4 .b32 most;\n.reg .b32 %t, %n, %x, %sum; .reg .b64 %a; .reg .pred %p;\n\
+         mov.u32 %t, %tid.x;\nld.param.u64 %a, [p0];\nmad.wide.u32 %a, %t, 4, %a;\nmov.u32 %sum, 0;\nmov.u32 %n, 0;\n\
+         st.shared.u32 [most], 100;\nbar.sync 0;\nsetp.ge.u32 %p, %t, 16;\n@%p bra $join;\n$head:\n{step}\n\
+         add.u32 %sum, %sum, %x;\nadd.u32 %n, %n, 1;\nsetp.lt.u32 %p, %n, {times};\n@%p bra $head;\n$join:\n\
+         setp.eq.u32 %p, %t, %t;\nvote.sync.ballot.b32 %x, %p, 0xffffffff;\nadd.u32 %x, %x, %sum;\n\
+         st.global.u32 [%a], %x;\nret;\n}}\n"
+    );
+    run(&lower(&text, 255), &[vec![0; 32]], &[], 1, 32).pop().expect("there is a buffer")
+}
+
+/// A loop of atomics that change nothing and a long loop of loads are work, not a wait for the lanes behind them: these lanes
+/// wait, and all vote together.
+#[test]
+fn lanes_behind_a_long_loop_wait_for_it() {
+    for (times, step) in [
+        (1000, "atom.shared.max.u32 %x, [most], %t;"),
+        (400_000, "ld.shared.u32 %x, [most];\nxor.b32 %x, %x, %n;"),
+    ] {
+        let sum = (0..times)
+            .fold(0u32, |sum, n| sum.wrapping_add(if step.starts_with("ld") { 100 ^ n } else { 100 }));
+        let expected: Vec<u32> =
+            (0..32).map(|t| if t < 16 { sum.wrapping_sub(1) } else { u32::MAX }).collect();
+        assert_eq!(vote_behind(times, step), expected, "{step}");
+    }
+}

@@ -100,7 +100,7 @@ fn diverged_barriers_give_their_results_and_replay() {
         let report = validate::validate(&trace, 2, &validate::Progress::default()).expect("a trace");
         assert!(report.is_sound() && report.warps > 0, "{:?}", report.problems);
         let trace = Trace::open(&trace).expect("a trace");
-        for gpu in ["gtx480", "titanx-pascal"] {
+        for gpu in ["gtx480", "titanx-pascal", "qv100", "rtx2060"] {
             let config = timing::config::load(gpu, &[]).expect("a configuration").config;
             let options = timing::replay::ReplayOptions { checked: true, ..Default::default() };
             let replay = timing::replay::replay(&trace, &config, &[], &options);

@@ -13,6 +13,7 @@ mod differential_native;
 mod differential_oracle;
 mod differential_random;
 mod experiments;
+mod keys;
 mod launch_kit;
 mod microbenchmarks;
 mod mutations;

@@ -103,6 +103,18 @@ const UNUSED: &[Unused] = &[
         why: "its L1 has what shared memory leaves of an array (`l1.unified_bytes`)",
     },
     Unused {
+        keys: &["register_file.read_latency_cycles", "register_file.bank_write_ports"],
+        except: &[],
+        by: has_sub_cores,
+        why: "`sub_core` has the windows in which its instructions read and write (`sm.organisation`)",
+    },
+    Unused {
+        keys: &["scheduler.dual_issue_distinct_units"],
+        except: &[],
+        by: |config| config.scheduler.issue_width == 1,
+        why: "it issues one instruction per scheduler and cycle (`scheduler.issue_width`)",
+    },
+    Unused {
         keys: &["scheduler.two_level_active_warps"],
         except: &[],
         by: |config| config.scheduler.policy != "two_level",
@@ -186,6 +198,8 @@ mod tests {
             ("gtx480", "l15.hit_latency_cycles=2", "`l15.size_bytes`"),
             ("rtx2060", "front_end.fetch_warps_per_cycle=2", "fetches for one warp"),
             ("rtx2060", "collectors.ports=2", "no operand collectors"),
+            ("rtx2060", "register_file.read_latency_cycles=2", "windows"),
+            ("gtx480", "scheduler.dual_issue_distinct_units=false", "`scheduler.issue_width`"),
             ("rtx2060", "l1.size_bytes=32768", "`l1.unified_bytes`"),
         ] {
             let why = of(gpu, &[set]).expect_err("refused");

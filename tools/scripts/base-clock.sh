@@ -14,7 +14,8 @@
 #      cubins are relabelled as sm_75: the encoding is the same but for a few opcodes, and nvcc embeds no older one.
 #
 # replay writes the committed table with its column of own or hw replaced, and prints the errors of both columns. EMU and TIMING
-# name programs that are built already (default: those in target/release). CONFIG names another configuration.
+# name programs that are built already (default: those in target/release). CONFIG names another configuration, PROGRAMS some of
+# the programs.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 table=${TABLE:-$root/tests/tables/silicon-base-clock.csv}
@@ -37,7 +38,7 @@ rodinia=$folder/src/gpu-app-collection/src/cuda/rodinia/3.1/cuda
 polybench=$folder/src/gpu-app-collection/src/cuda/polybench-gpu-1.0/CUDA
 data=$folder/src/rodinia/data
 build=$folder/build/$kind
-programs=(backprop cfd hotspot3D huffman nn nw 2DConvolution 3mm atax gramschmidt)
+programs=(${PROGRAMS:-backprop cfd hotspot3D huffman nn nw 2DConvolution 3mm atax gramschmidt})
 
 # Names that CUDA 13 no longer has, and a header of the CUDA samples of which cfd calls four functions.
 write_headers() {

@@ -54,29 +54,57 @@ fn load(source: &str) -> Outcome<u64> {
     Ok(kernel)
 }
 
+/// How often memory is looked for anew when other threads of the program change the mappings meanwhile.
+const LOOKS: usize = 16;
+
 /// Lends kernels the parts of the process's memory that hold these addresses; returns the addresses to take
 /// back.
 fn lend(gpu: &mut Gpu, addresses: &[u64]) -> Outcome<Vec<u64>> {
-    let mut lent = Vec::new();
-    for (start, end) in writable_runs(&host::mappings()) {
-        if !addresses.iter().any(|a| (start..end).contains(a)) {
-            continue;
+    for _ in 0..LOOKS {
+        match lend_runs(gpu, addresses, &writable_runs(&host::mappings())) {
+            Err(Status::INVALID_VALUE) => {}
+            done => return done,
         }
+    }
+    // A neighbour may be writable in name only, such as a file that is shorter than its mapping.
+    lend_runs(gpu, addresses, &writable(&host::mappings()).collect::<Vec<_>>()).inspect_err(|_| {
+        tell("the memory that the parameters point to cannot be lent to the kernel: its mappings change, or cannot be written");
+    })
+}
+
+/// Lends the runs that hold addresses: all of them or none.
+fn lend_runs(gpu: &mut Gpu, addresses: &[u64], runs: &[(u64, u64)]) -> Outcome<Vec<u64>> {
+    let mut lent = Vec::new();
+    for &(start, end) in
+        runs.iter().filter(|&&(start, end)| addresses.iter().any(|a| (start..end).contains(a)))
+    {
         for (start, end) in gpu.memory.unknown_parts(start, end) {
-            gpu.memory.lend(start, end - start)?;
+            if let Err(status) = gpu.memory.lend(start, end - start) {
+                take_back(gpu, lent)?;
+                return Err(status);
+            }
             lent.push(start);
         }
     }
     Ok(lent)
 }
 
+fn take_back(gpu: &mut Gpu, lent: Vec<u64>) -> Outcome {
+    lent.into_iter().try_for_each(|start| gpu.memory.free(start, &[Purpose::Registered]).map(drop))
+}
+
+/// Mappings that may be read and written.
+fn writable(mappings: &[(u64, u64, String)]) -> impl Iterator<Item = (u64, u64)> {
+    mappings.iter().filter(|(.., mode)| mode.starts_with("rw")).map(|&(start, end, _)| (start, end))
+}
+
 /// Memory that may be read and written, adjacent mappings together: an array may begin in one and end in the next.
 fn writable_runs(mappings: &[(u64, u64, String)]) -> Vec<(u64, u64)> {
     let mut runs: Vec<(u64, u64)> = Vec::new();
-    for (start, end, _) in mappings.iter().filter(|(.., mode)| mode.starts_with("rw")) {
+    for (start, end) in writable(mappings) {
         match runs.last_mut() {
-            Some((_, last)) if *last == *start => *last = *end,
-            _ => runs.push((*start, *end)),
+            Some((_, last)) if *last == start => *last = end,
+            _ => runs.push((start, end)),
         }
     }
     runs
@@ -119,9 +147,7 @@ fn run(source: Text, args: &[u64], grid: [i32; 3], block: [i32; 3], shared_bytes
         attributes: LaunchAttributes::default(),
     });
     let mut gpu = any_gpu()?;
-    for start in lent {
-        gpu.memory.free(start, &[Purpose::Registered])?;
-    }
+    take_back(&mut gpu, lent)?;
     done
 }
 

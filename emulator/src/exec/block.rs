@@ -5,7 +5,7 @@
 //! [`super::fault::FaultKind::Deadlock`] lists the waiting lanes.
 
 use super::barrier::{Barriers, Outcome};
-use super::executable::{Executable, Worker};
+use super::executable::{Executable, SPIN_LIMIT, Worker};
 use super::fault::{FaultKind, Location, Waiting};
 use super::paths::{NEVER, Paths, Wait};
 use super::spin::{self, Spin};
@@ -185,7 +185,7 @@ impl Block {
             if stop == Stop::Idle || warp.instructions >= lanes_end {
                 warp.spin.stop();
                 if stop == Stop::Share {
-                    warp.take_turns(worker.executable.spin_limit);
+                    warp.take_turns(worker.executable.has_locks);
                 }
                 (warp.lanes_start, warp.has_read) = (warp.instructions, false);
             }
@@ -314,7 +314,7 @@ impl WarpState {
         let WarpState { regs, paths, spin, instructions, .. } = self;
         (self.lanes_start, self.has_read) = (*instructions, false);
         spin.end_turn(changes, || spin::state(executable, regs, paths, *instructions));
-        let hopeless = spin.is_hopeless() || spin.is_proven(changes);
+        let hopeless = spin.is_hopeless(executable.has_locks) || spin.is_proven(changes);
         if hopeless && paths.overtake() {
             spin.start_over();
         } else {
@@ -322,12 +322,12 @@ impl WarpState {
         }
     }
 
-    /// Switches to other diverged lanes after the running ones have executed their share. Lanes that have
-    /// polled memory for `spin_limit` instructions may wait for lanes that wait for them at a reconvergence
+    /// Switches to other diverged lanes after the running ones have executed their share. In a kernel with locks, lanes
+    /// that have polled memory for [`SPIN_LIMIT`] instructions may wait for lanes that wait for them at a reconvergence
     /// point.
-    fn take_turns(&mut self, spin_limit: u64) {
+    fn take_turns(&mut self, has_locks: bool) {
         self.stale = if self.has_read { self.stale + self.instructions - self.lanes_start } else { 0 };
-        if self.stale > spin_limit && self.paths.overtake() {
+        if has_locks && self.stale > SPIN_LIMIT && self.paths.overtake() {
             self.stale = 0;
         } else {
             self.paths.rotate();

@@ -20,10 +20,8 @@ pub const MAX_SHARED_BYTES: u64 = 227 << 10;
 pub const MAX_LOCAL_BYTES: u32 = 512 << 10;
 
 /// Warp instructions after which lanes that poll memory in a way that `super::spin` does not detect count as
-/// waiting for others of their warp, in kernels with atomics or strong loads.
-const SPIN_LIMIT: u64 = 32 << 10;
-/// The same for other kernels, which rarely wait.
-const LONG_SPIN_LIMIT: u64 = 1 << 20;
+/// waiting for others of their warp, in kernels with locks.
+pub(super) const SPIN_LIMIT: u64 = 32 << 10;
 
 /// The rest of a basic block from an instruction on.
 #[derive(Clone, Copy, Debug)]
@@ -62,8 +60,10 @@ pub(crate) struct Executable<'k> {
     pub blocks: Arc<[Run]>,
     /// By program counter: whether it is the selection that gives a division by zero its result.
     zero_guards: Arc<[bool]>,
-    /// See [`SPIN_LIMIT`].
-    pub spin_limit: u64,
+    /// Whether lanes may hold a lock or set a flag that others of their warp poll: the kernel exchanges values in memory,
+    /// or has strong loads. In others a long loop is work, and lanes behind it wait for it as on a GPU. Lowering gathers
+    /// the lanes of `.sync` instructions in such kernels only.
+    pub has_locks: bool,
     /// Whether blocks could wait for one another: the kernel has atomics with results or strong loads.
     pub may_communicate: bool,
     /// Bytes that may still be printed.
@@ -96,7 +96,7 @@ pub struct Prepared {
     zero_guards: Arc<[bool]>,
     collectives: Arc<[CollectiveSite]>,
     polls: Arc<[bool]>,
-    spin_limit: u64,
+    has_locks: bool,
     may_communicate: bool,
     reads_clock: bool,
     /// Whether it was prepared to find divisions by zero.
@@ -155,7 +155,7 @@ impl Prepared {
             zero_guards: zero_guards.into(),
             collectives: CollectiveSite::all(&kernel.insts).into(),
             polls: polls.into(),
-            spin_limit: if strong().count() > 0 { SPIN_LIMIT } else { LONG_SPIN_LIMIT },
+            has_locks: kernel.insts.iter().any(|inst| inst.op.may_lock()),
             may_communicate: calls_system || strong().any(|op| op.info().kind != in_block),
             reads_clock,
             finds_zero_division,
@@ -204,7 +204,7 @@ impl<'k> Executable<'k> {
             shared_bytes: shared as u32,
             launch_index: launch.index,
             level: VectorLevel::detect(),
-            spin_limit: prepared.spin_limit,
+            has_locks: prepared.has_locks,
             may_communicate: prepared.may_communicate,
             print_left: AtomicU64::new(u64::MAX),
             polls: Arc::clone(&prepared.polls),

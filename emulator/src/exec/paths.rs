@@ -618,11 +618,15 @@ impl Paths {
         let gathers = waits(|wait| matches!(wait, Wait::WarpSync { .. } | Wait::Collective { .. }));
         let held_up = self.parked.iter().find_map(|path| {
             let Wait::Converge { register, members, .. } = path.wait else { return None };
-            let same = |of: &Wait| matches!(of, Wait::Converge { register: of, members: for_what, .. } if (*of, *for_what) == (register, members));
+            let left = self.left[usize::from(register) % Convergence::COUNT];
+            // Some may have set the register again before a lane left it, others after.
+            let same = |of: &Wait| {
+                matches!(of, Wait::Converge { register: of, members: for_what, .. }
+                    if *of == register && (for_what ^ members) & self.live & !left == 0)
+            };
             let here = self.parked.iter().filter(|path| same(&path.wait));
             let here = here.fold(0, |lanes, path| lanes | path.mask);
             let away = members & self.live & !here;
-            let left = self.left[usize::from(register) % Convergence::COUNT];
             (away != 0 && away & !(gathers | left) == 0).then_some((register, here, away))
         });
         let Some((register, here, away)) = held_up else { return false };
@@ -810,6 +814,29 @@ mod tests {
         paths.set_convergence(inner, 0b0011, |lane| saved[lane]);
         paths.wait_at(inner, 0b0011, 20);
         assert_eq!((paths.current().mask, paths.waiting().count()), (0, 2), "nothing can run");
+        assert!(paths.break_up());
+        assert_eq!((paths.current().mask, paths.current().pc), (0b0011, 21));
+        paths.wait_at(outer, 0b0011, 30);
+        assert_eq!((paths.current().mask, paths.current().pc), (0b0111, 31), "all go on together");
+    }
+
+    /// The same where some of the waiting lanes had set the register before the other left it, and some after: they wait
+    /// together, for different lanes.
+    #[test]
+    fn lanes_that_differ_in_one_that_has_left_wait_together() {
+        let (inner, outer) = (Convergence(6), Convergence(7));
+        let mut paths = Paths::new();
+        paths.reset(0b0111);
+        paths.set_convergence(outer, 0b0111, |_| 0b0111);
+        paths.diverge(0b0100, 10, 1, None);
+        if paths.current().mask != 0b0100 {
+            assert!(paths.rotate());
+        }
+        paths.leave_convergence(inner, 0b0100);
+        paths.wait_at(outer, 0b0100, 30);
+        paths.set_convergence(inner, 0b0011, |lane| if lane == 0 { 0b0111 } else { 0b0011 });
+        paths.wait_at(inner, 0b0011, 20);
+        assert_eq!((paths.current().mask, paths.waiting().count()), (0, 3), "nothing can run");
         assert!(paths.break_up());
         assert_eq!((paths.current().mask, paths.current().pc), (0b0011, 21));
         paths.wait_at(outer, 0b0011, 30);

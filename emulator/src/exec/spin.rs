@@ -184,9 +184,9 @@ impl Spin {
     }
 
     /// Whether there were so many turns without progress that lanes which wait at a join for the spinning
-    /// ones should run.
-    pub(super) fn is_hopeless(&self) -> bool {
-        (self.quiet >= 4 || self.turns >= 4096) && !self.proven
+    /// ones should run. Where there are no locks, a loop of atomics that change nothing rarely waits for others.
+    pub(super) fn is_hopeless(&self, has_locks: bool) -> bool {
+        (has_locks && self.quiet >= 4 || self.turns >= 4096) && !self.proven
     }
 
     /// Resets after waiting lanes have run, which may change anything.

@@ -211,7 +211,10 @@ pub fn unpack(stored: &[u8], raw_bytes: usize) -> Result<Vec<u8>, String> {
     if stored.len() > raw_bytes {
         return Err(format!("{} stored bytes for {raw_bytes}", stored.len()));
     }
-    let raw = UNPACKER.with_borrow_mut(|unpacker| unpacker.decompress(stored, raw_bytes));
+    // At the end of a process the storage of its thread may be gone.
+    let raw = UNPACKER
+        .try_with(|unpacker| unpacker.borrow_mut().decompress(stored, raw_bytes))
+        .unwrap_or_else(|_| Unpacker::default().decompress(stored, raw_bytes));
     let raw = raw.map_err(|e| format!("zstd: {e}"))?;
     if raw.len() == raw_bytes { Ok(raw) } else { Err(format!("{} bytes instead of {raw_bytes}", raw.len())) }
 }

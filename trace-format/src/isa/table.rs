@@ -394,6 +394,18 @@ impl Op {
         }
     }
 
+    /// Whether it takes part in locks and flags: it exchanges values in memory, or is a load stronger than weak.
+    #[must_use]
+    pub const fn may_lock(&self) -> bool {
+        match (self.info().kind, self.info().memory) {
+            (Kind::Atomic(_), Some(memory)) => {
+                matches!(memory.data, MemData::Modify(AtomOp::Cas | AtomOp::CasDone | AtomOp::Exch, _))
+            }
+            (Kind::Atomic(_), None) => true,
+            _ => self.reads_others(),
+        }
+    }
+
     /// The words of a literal that is read as a register pair: doubles give their upper word, integers are extended.
     #[must_use]
     pub const fn literal_pair(&self, v: u32) -> [u32; 2] {

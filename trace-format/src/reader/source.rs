@@ -120,14 +120,15 @@ impl Source {
         if bytes > MAX_RECORD_BYTES.min(self.bytes) {
             return Ok(None);
         }
-        let mut buffer = BUFFER.take();
+        // A trace is completed when the process ends, when the storage of its thread may be gone.
+        let mut buffer = BUFFER.try_with(Cell::take).unwrap_or_default();
         buffer.clear();
         buffer.try_reserve_exact(bytes as usize).map_err(|_| io::ErrorKind::OutOfMemory)?;
         buffer.resize(bytes as usize, 0);
         let read = read_exact_at(&self.file, &mut buffer, offset);
         let used =
             read.map(|()| RecordRef::at(&buffer, 0).filter(|record| record.bytes() == bytes).map(use_it));
-        BUFFER.set(buffer);
+        let _ = BUFFER.try_with(|kept| kept.set(buffer));
         used
     }
 }

@@ -1,4 +1,5 @@
 // The C interface for embedders.
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <warplab.h>
@@ -13,6 +14,18 @@ static const char *PTX =
     " mov.u32 %r1, %tid.x; mul.wide.u32 %d1, %r1, 4; ld.param.u64 %d2, [in]; add.u64 %d2, %d2, %d1;\n"
     " ld.global.u32 %r2, [%d2]; ld.param.u32 %r3, [k]; mul.lo.u32 %r2, %r2, %r3;\n"
     " ld.param.u64 %d3, [out]; add.u64 %d4, %d3, %d1; st.global.u32 [%d4], %r2; st.global.u64 [seen], %d3; ret;\n}\n";
+
+// Maps and unmaps memory right below an array until it is told to stop, as other threads of a program may.
+static char *array;
+static size_t page;
+static volatile int stop;
+static void *neighbour(void *unused) {
+    while (!stop) {
+        void *there = mmap(array - page, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        if (there != array - page || mprotect(there, page, PROT_NONE) != 0) abort();
+    }
+    return unused;
+}
 
 int main(void) {
     enum { N = 64 };
@@ -32,7 +45,7 @@ int main(void) {
     args[0] = (void *)16;
     HOLDS(ptx_run(PTX, 3, args, N, 1, 1, 1, 1, 1, 0) == 700);
     // An array that begins in one mapping and ends in the next; beyond that, nothing may be written.
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    page = (size_t)sysconf(_SC_PAGESIZE);
     char *two = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     HOLDS(mmap(two + page, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == two + page);
     HOLDS(mprotect(two + 2 * page, page, PROT_NONE) == 0);
@@ -42,6 +55,14 @@ int main(void) {
     for (uint32_t i = 0; i < N; i++) HOLDS(over[i] == 9 * (i + 1));
     args[0] = two + 2 * page - N * 2;
     HOLDS(ptx_run(PTX, 3, args, N, 1, 1, 1, 1, 1, 0) == 700);
+    // Neighbours of an array come and go while it is lent.
+    array = two + page;
+    args[0] = array;
+    pthread_t thread;
+    HOLDS(pthread_create(&thread, NULL, neighbour, NULL) == 0);
+    for (int i = 0; i < 200; i++) HOLDS(ptx_run(PTX, 3, args, N, 1, 1, 1, 1, 1, 0) == 0);
+    stop = 1;
+    HOLDS(pthread_join(thread, NULL) == 0);
 
     warplab_module module;
     warplab_kernel_t kernel;

@@ -84,6 +84,13 @@ impl Aside {
         Aside { insts: insts.into_iter().collect(), returns: true, ..Aside::default() }
     }
 
+    /// One past the highest register that they name, without the temporary ones.
+    pub(super) fn registers(&self) -> u16 {
+        let temporary = self.temporaries..self.temporaries + TEMPORARIES;
+        let named = self.insts.iter().flat_map(Inst::regs).filter(|reg| !temporary.contains(&reg.0));
+        named.map(|reg| u16::from(reg.0) + 1).max().unwrap_or(0)
+    }
+
     /// Puts registers of its own behind the `used` ones in place of the temporary ones. Where there are too few, others take
     /// their place, which the instructions save in local memory and put back. Returns the bytes of local memory.
     pub(super) fn place_temporaries(&mut self, used: u16) -> u32 {

@@ -82,7 +82,8 @@ pub fn translate(sections: &[Section], externals: &[External], file: &str) -> Tr
     for (external, &base) in externals.iter().zip(&layout.externals) {
         out.external(external, base);
     }
-    let used = out.registers;
+    // The second register of a pair may be named by instructions that stand aside alone.
+    let used = asides.iter().map(|(.., aside)| aside.registers()).fold(out.registers, u16::max);
     for (at, word, mut aside) in asides {
         let line = at as u32 + 1;
         out.saved_bytes = out.saved_bytes.max(aside.local_bytes).max(aside.place_temporaries(used));

@@ -54,6 +54,8 @@ fn plain(w: &mut Writer<'_>) -> String {
                 false => format!("{guard}{op}.s{bits} {d}, {a};"),
             }
         }
+        // ptxas takes the result of `cnot` for 0 or -1 where it saturates it.
+        16 if w.strict() => format!("{guard}not.b{bits} {d}, {a};"),
         16 => format!("{guard}{}.b{bits} {d}, {a};", w.dice.pick(&["not", "cnot"])),
         17 => {
             let c = w.int_or_constant(bits);
@@ -75,7 +77,16 @@ fn word_only(w: &mut Writer<'_>, guard: &str) -> String {
     let (d, a, b, c) = (w.r(), w.int_or_constant(32), w.int_or_constant(32), w.int_or_constant(32));
     let ty = signed(w, 32);
     match w.dice.below(6) {
-        0 => format!("{guard}{}.sat.s32 {d}, {a}, {b};", w.dice.pick(&["add", "sub"])),
+        0 => {
+            let op = w.dice.pick(&["add", "sub"]);
+            // ptxas takes `add.sat(sub(a, b), b)` for `a`, so that what it knows of the operands is hidden from it.
+            match w.strict() {
+                true => format!(
+                    "{{\n.reg .b32 %hidden;\nbrev.b32 %hidden, {a};\n{guard}{op}.sat.s32 {d}, %hidden, {b};\n}}"
+                ),
+                false => format!("{guard}{op}.sat.s32 {d}, {a}, {b};"),
+            }
+        }
         1 => format!("{guard}mul24.{}.{ty} {d}, {a}, {b};", w.dice.pick(&["lo", "hi"])),
         2 => format!("{guard}mad24.{}.{ty} {d}, {a}, {b}, {c};", w.dice.pick(&["lo", "hi"])),
         3 => format!("{guard}dp4a.{ty}.{} {d}, {a}, {b}, {c};", signed(w, 32)),
@@ -233,6 +244,8 @@ fn conversion(w: &mut Writer<'_>) -> String {
     let (d, a) = (w.int(result_bits), w.int(source_bits));
     let sat = w.dice.pick(&["", "", ".sat"]);
     let (to_type, from_type) = (signed(w, to), signed(w, from));
+    // ptxas reads the result of `cvt.s8.u8` as a `u8`.
+    let to_type = if w.strict() && (from, to) == (8, 8) { from_type.clone() } else { to_type };
     // It is refused where no value needs it.
     let (to_signed, from_signed) = (to_type.starts_with('s'), from_type.starts_with('s'));
     let fits = match (from_signed, to_signed) {

@@ -32,6 +32,15 @@ pub(crate) struct Dependences {
     yield_cycles: u32,
 }
 
+impl OfWarp {
+    /// One more instruction in flight counts.
+    #[inline]
+    fn begin(&mut self, counter: u8, memory: bool) {
+        self.counters[usize::from(counter)] += 1;
+        self.memory[usize::from(counter)] += u8::from(memory);
+    }
+}
+
 impl Dependences {
     /// Counters at zero.
     #[must_use]
@@ -105,14 +114,20 @@ impl Dependences {
         let of = &mut self.warps[warp];
         if in_flight {
             for counter in [bits.read_counter, bits.write_counter].into_iter().flatten() {
-                of.counters[usize::from(counter)] += 1;
-                of.memory[usize::from(counter)] += u8::from(memory);
+                of.begin(counter, memory);
             }
         }
         if cycles > 1 {
             of.issues_from = now + cycles;
             self.stalled |= 1 << warp;
             self.next = self.next.min(now + cycles);
+        }
+    }
+
+    /// The result of a barrier, whose sources were read at issue, counts until it is [written](Dependences::written).
+    pub(crate) fn awaits_barrier(&mut self, warp: usize, bits: &ControlBits) {
+        if let Some(counter) = bits.write_counter {
+            self.warps[warp].begin(counter, false);
         }
     }
 

@@ -57,6 +57,9 @@ impl<S: LaunchSource> Sm<'_, S> {
             (self.flights[flight].active, self.flights[flight].exec) = (step.active, step.exec);
             self.flights.enter(warp);
             self.scoreboard.reserve(warp, inst, false);
+            if let Some(bits) = &inst.control {
+                self.dependences.awaits_barrier(warp, bits);
+            }
             if whole {
                 self.barriers.await_result(block, first.0 as usize, flight);
             } else {

@@ -64,11 +64,12 @@ pub(super) fn comparison_of_masks(code: &Code<'_>, at: usize, args: &mut Args<'_
     let pred = args.pred_dst().ok_or("its predicate is missing")?;
     args.skip(1);
     let masks = args.src()?;
+    let guards = |word: &Instruction| !word.guard.uniform && word.guard.predicate == pred.0;
     let names = |word: &&Instruction| {
-        word.guard.predicate == pred.0 || word.operands.iter().any(|of| of.value == Value::Predicate(pred.0))
+        guards(word) || word.operands.iter().any(|of| of.value == Value::Predicate(pred.0))
     };
     let reader = code.words[at + 1..].iter().map_while(|word| word.as_ref().ok()).find(names);
-    let reader = reader.filter(|word| word.guard.negated && word.guard.predicate == pred.0);
+    let reader = reader.filter(|word| word.guard.negated && guards(word));
     let diverges = match reader {
         Some(word) if word.has("DIV") => true,
         Some(word) if word.has("CONV") => false,

@@ -97,11 +97,11 @@ fn constants() -> String {
     let body = "
         shl.b32 %r0, %n, 8; and.b32 %r0, %r0, 65532; mov.u32 %r1, table; add.u32 %r0, %r0, %r1; ld.const.u32 %r2, [%r0];
         mad.lo.u32 %r3, %t, 68, %n; shl.b32 %r3, %r3, 2; and.b32 %r3, %r3, 65532; add.u32 %r3, %r3, %r1;
-        ld.const.u32 %r4, [%r3]; add.u32 %x, %x, %r2; add.u32 %x, %x, %r4; mov.u32 %r3, table;
-        ld.const.v2.u32 {%r5, %r6}, [%r3+512]; add.u32 %x, %x, %r5; add.u32 %x, %x, %r6;";
+        ld.const.u32 %r4, [%r3]; add.u32 %x, %x, %r2; add.u32 %x, %x, %r4; shl.b32 %r8, %n, 4; add.u32 %r8, %r8, %r1;
+        ld.const.v2.u32 {%r5, %r6}, [%r8]; add.u32 %x, %x, %r5; add.u32 %x, %x, %r6;";
     // Operands of instructions, in more lines than their cache has.
-    let operands: String = (0..96)
-        .map(|line| format!("ld.const.u32 %r7, [table+{}]; add.u32 %x, %x, %r7;\n", 320 * line))
+    let operands: String = (0..24)
+        .map(|line| format!("ld.const.u32 %r7, [table+{}]; add.u32 %x, %x, %r7;\n", 64 * line))
         .collect();
     kernel(".const .align 8 .b8 table[65536];", &repeated(20, &format!("{body}{operands}")))
 }
@@ -176,12 +176,54 @@ fn uniform() -> String {
     kernel("", &format!("{start}{} mov.b32 %r9, %e2; add.u32 %x, %x, %r9;", repeated(16, body)))
 }
 
+/// A chain of sums and products of one warp.
+fn chain() -> String {
+    let body = "add.f32 %e1, %e1, %e0; mul.f32 %e1, %e1, %e2; ".repeat(16);
+    let start = "mov.b32 %e0, %i; mov.b32 %e1, %t; ld.global.f32 %e2, [%f];";
+    kernel("", &format!("{start}{} mov.b32 %x, %e1;", repeated(8, &body)))
+}
+
+/// Units that all warps of an SM want in every cycle.
+fn dense() -> String {
+    let mut body = String::new();
+    for chain in 1..9 {
+        let _ = writeln!(
+            body,
+            "add.u32 %r{chain}, %r{chain}, %r0; xor.b32 %r{chain}, %r{chain}, %t; ld.shared.u32 %r{}, [%s+{}];
+             add.u32 %r{chain}, %r{chain}, %r{};",
+            20 + chain,
+            4 * chain,
+            20 + chain
+        );
+    }
+    for chain in 0..2 {
+        let _ = writeln!(
+            body,
+            "mma.sync.aligned.m16n8k8.row.col.f16.f16.f16.f16 {{%r{0}, %r{1}}}, {{%r30, %r31}}, {{%r32}}, {{%r{0}, %r{1}}};",
+            40 + 2 * chain,
+            41 + 2 * chain
+        );
+    }
+    let start: String = (0..44).map(|register| format!("mov.b32 %r{register}, %i;\n")).collect();
+    let end: String =
+        (1..9).chain(40..44).map(|register| format!("xor.b32 %x, %x, %r{register};\n")).collect();
+    kernel(
+        ".shared .align 16 .b8 words[4096];",
+        &format!(
+            "mov.u32 %s, words; mad.lo.u32 %s, %t, 4, %s; st.shared.u32 [%s], %i; bar.sync 0;\n{start}{}{end}",
+            repeated(8, &body)
+        ),
+    )
+}
+
 const SMALL: usize = 1 << 18;
 
 pub(super) fn probes() -> Vec<Probe> {
     let probe = |name, ptx, words, launches| Probe { name, ptx, words, launches };
     vec![
         probe("units", units(), SMALL, &[(4, 256)]),
+        probe("chain", chain(), SMALL, &[(1, 32)]),
+        probe("dense", dense(), SMALL, &[(4, 512)]),
         probe("divergent", divergent(), SMALL, &[(40, 64)]),
         probe("uniform", uniform(), SMALL, &[(40, 64)]),
         probe("constants", constants(), SMALL, &[(8, 128)]),

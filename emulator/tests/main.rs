@@ -30,6 +30,7 @@ mod lower_kit;
 mod lower_loops;
 mod lower_numeric;
 mod lower_programs;
+mod lower_schedule;
 mod machine_code;
 mod matrix_kit;
 mod matrix_memory;

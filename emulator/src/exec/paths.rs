@@ -787,6 +787,14 @@ mod tests {
         assert_eq!(paths.waiting().count(), 0);
     }
 
+    /// Two lanes that wait at 20 go on without the third, and meet it at 30, where it waits for them.
+    fn go_on_and_meet(mut paths: Paths, outer: Convergence) {
+        assert!(paths.break_up());
+        assert_eq!((paths.current().mask, paths.current().pc), (0b0011, 21));
+        paths.wait_at(outer, 0b0011, 30);
+        assert_eq!((paths.current().mask, paths.current().pc), (0b0111, 31), "all go on together");
+    }
+
     /// Lanes save the register in a function that uses it, and set it again afterwards; one that has left it meanwhile waits
     /// elsewhere for all.
     #[test]
@@ -814,10 +822,7 @@ mod tests {
         paths.set_convergence(inner, 0b0011, |lane| saved[lane]);
         paths.wait_at(inner, 0b0011, 20);
         assert_eq!((paths.current().mask, paths.waiting().count()), (0, 2), "nothing can run");
-        assert!(paths.break_up());
-        assert_eq!((paths.current().mask, paths.current().pc), (0b0011, 21));
-        paths.wait_at(outer, 0b0011, 30);
-        assert_eq!((paths.current().mask, paths.current().pc), (0b0111, 31), "all go on together");
+        go_on_and_meet(paths, outer);
     }
 
     /// The same where some of the waiting lanes had set the register before the other left it, and some after: they wait
@@ -837,9 +842,6 @@ mod tests {
         paths.set_convergence(inner, 0b0011, |lane| if lane == 0 { 0b0111 } else { 0b0011 });
         paths.wait_at(inner, 0b0011, 20);
         assert_eq!((paths.current().mask, paths.waiting().count()), (0, 3), "nothing can run");
-        assert!(paths.break_up());
-        assert_eq!((paths.current().mask, paths.current().pc), (0b0011, 21));
-        paths.wait_at(outer, 0b0011, 30);
-        assert_eq!((paths.current().mask, paths.current().pc), (0b0111, 31), "all go on together");
+        go_on_and_meet(paths, outer);
     }
 }

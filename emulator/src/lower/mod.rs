@@ -115,7 +115,7 @@ fn linked(
     most: u16,
 ) -> Result<Lowered, Diagnostics> {
     let build::Built { functions, mut frame, barriers, unsupported } =
-        build::build(module, layout, kernel, inlining, options.fmad)?;
+        build::build(module, layout, kernel, inlining, options.fmad, options.sm(module))?;
     let mut parts = Vec::new();
     for function in functions {
         parts.push(machine_code(module, kernel, inlining, function, &mut frame, options, most)?);
@@ -132,7 +132,7 @@ fn linked(
 
 /// The most registers that a kernel may have.
 fn most_registers(module: &Module, kernel: FuncId, options: &LowerOptions) -> Result<u16, Diagnostics> {
-    let sm = options.gpu.unwrap_or(module.target.sm);
+    let sm = options.sm(module);
     let requested = residency::most_registers(&module.function(kernel).limits, sm, options.maxregs)
         .map_err(|why| refuse(module, kernel, why))?;
     Ok(options.max_registers.min(requested))
@@ -166,8 +166,15 @@ fn refuse(module: &Module, func: FuncId, why: String) -> Diagnostics {
 /// Loops in each other that are unrolled, from the innermost.
 const UNROLLED_DEPTH: usize = 3;
 
-/// The passes between building and register allocation, with the reasons for their order; `registers` may be used.
-fn optimise(f: &mut Func, frame: &mut Frame, registers: u16, options: &LowerOptions) {
+/// The passes between building and register allocation, with the reasons for their order; `registers` may be used, and where
+/// so many are, `room` says how many cost no occupancy beyond theirs.
+fn optimise(
+    f: &mut Func,
+    frame: &mut Frame,
+    registers: u16,
+    room: &dyn Fn(u16) -> u16,
+    options: &LowerOptions,
+) {
     // Unreachable blocks and unused values are removed first, because every later pass counts uses or
     // compares sizes.
     cfg::clean(f);
@@ -210,7 +217,7 @@ fn optimise(f: &mut Func, frame: &mut Frame, registers: u16, options: &LowerOpti
     cfg::remove_dead(f);
     // Scheduling orders the final instructions; register allocation only adds spills, and copies on edges,
     // for which critical edges are split.
-    schedule::run(f, registers, options.schedule);
+    schedule::run(f, registers, room, options.schedule);
     cfg::split_critical_edges(f);
 }
 
@@ -236,7 +243,7 @@ fn machine_code(
     most: u16,
 ) -> Result<Part, Diagnostics> {
     let build::BuiltFunction { func, code: mut f, local_bytes: own_bytes } = function;
-    let sm = options.gpu.unwrap_or(module.target.sm);
+    let sm = options.sm(module);
     let bounds = &module.function(kernel).limits;
     let limits = ra::Limits {
         registers: most,
@@ -244,7 +251,8 @@ fn machine_code(
         hidden: hidden_registers(sm),
         plentiful: residency::plentiful_registers(bounds, sm),
     };
-    optimise(&mut f, frame, limits.registers, options);
+    let room = |registers| residency::roomy_registers(bounds, sm, registers);
+    optimise(&mut f, frame, limits.registers, &room, options);
     let name = &module.function(func).name;
     let spill_at = own_bytes.next_multiple_of(16);
     let allocated = ra::allocate(&mut f, limits, spill_at)

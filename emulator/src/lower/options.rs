@@ -1,5 +1,7 @@
 //! Options of lowering.
 
+use crate::ptx::Module;
+
 /// Options of lowering.
 #[derive(Clone, Copy, Debug)]
 pub struct LowerOptions {
@@ -27,6 +29,13 @@ pub struct LowerOptions {
     pub gpu: Option<u32>,
     /// The order of instructions in a block.
     pub schedule: Schedule,
+}
+
+impl LowerOptions {
+    /// The compute capability of the GPU for which code is made.
+    pub(super) fn sm(&self, module: &Module) -> u32 {
+        self.gpu.unwrap_or(module.target.sm)
+    }
 }
 
 /// The order of instructions in a block.

@@ -66,6 +66,18 @@ pub(super) fn plentiful_registers(limits: &Limits, sm: u32) -> Option<u16> {
     (sm >= 70).then(|| of.registers_of(warps).min(MOST) as u16 - hidden_registers(sm))
 }
 
+/// The most registers per thread that instructions may name while as many warps are resident as with `registers`.
+pub(super) fn roomy_registers(limits: &Limits, sm: u32, registers: u16) -> u16 {
+    let (of, hidden) = (Sm::of(sm), hidden_registers(sm));
+    let warps = of.warps_with(u32::from(registers + hidden));
+    // Blocks are resident as a whole.
+    let warps = match limits.required_threads.or(limits.max_threads).map(warps_of) {
+        Some(block) if warps >= block => warps / block * block,
+        _ => warps,
+    };
+    (of.registers_of(warps).min(MOST) as u16).saturating_sub(hidden).max(registers)
+}
+
 /// Warps of a block.
 fn warps_of(threads: [u32; 3]) -> u64 {
     let threads = threads.iter().map(|&n| u64::from(n)).fold(1, u64::saturating_mul);
@@ -96,6 +108,12 @@ impl Sm {
     fn blocks(&self, limits: &Limits, warps: u64) -> u64 {
         let asked = limits.min_blocks_per_sm.map_or(1, |n| u64::from(n).max(1));
         if asked <= self.blocks && warps.saturating_mul(asked) <= self.warps { asked } else { 1 }
+    }
+
+    /// Warps that share the SM's registers if their threads have so many each.
+    fn warps_with(&self, registers: u32) -> u64 {
+        let each = u64::from(registers).next_multiple_of(GRANULE).max(GRANULE) * 32;
+        (self.registers / PARTITIONS / each * PARTITIONS).clamp(1, self.warps)
     }
 
     /// Registers per thread if so many warps share the SM's registers.
@@ -169,6 +187,17 @@ mod tests {
         assert_eq!([named(61, Some(16)), named(61, Some(32)), named(61, None)], [Ok(16), Ok(32), Ok(255)]);
         let error = "a limit of 23 registers per thread is too low: kernels for sm_75 have at least 24";
         assert_eq!(named(75, Some(23)), Err(error.to_owned()));
+    }
+
+    /// What is left over where so many warps, or blocks of so many threads, are resident.
+    #[test]
+    fn room_is_what_costs_no_resident_warp() {
+        let none = Limits::default();
+        let block = Limits { max_threads: Some([256, 1, 1]), ..Limits::default() };
+        // Twelve warps have 168 registers each, one block of eight has all of them.
+        assert_eq!([158, 166, 167].map(|used| roomy_registers(&none, 80, used)), [166, 166, 253]);
+        assert_eq!([126, 127, 158].map(|used| roomy_registers(&block, 80, used)), [126, 253, 253]);
+        assert_eq!([60, 62].map(|used| roomy_registers(&none, 61, used)), [64, 64]);
     }
 
     /// `-maxrregcount` has no effect on a kernel with `.maxnreg`, `.maxntid` or `.reqntid`; `.minnctapersm` alone counts for

@@ -164,7 +164,7 @@ fn warps(threads: &mut [Thread<'_>], memory: &mut View<'_>) -> Result<bool, Faul
                 continue;
             }
             let results = if is_matrix(&inst.op) {
-                matrix::together(inst, &members, memory)?
+                matrix::together(inst, &members, memory, warp[lane].sm())?
             } else {
                 together(inst, &members)?.into_iter().map(|values| values.to_vec()).collect()
             };

@@ -14,15 +14,20 @@ use emulator::ptx::{
 
 type Matrix = Vec<Vec<f64>>;
 
-/// New values of the lanes' destinations, one list of registers each; loads and stores reach memory.
-pub(super) fn together(inst: &Inst, lanes: &[Lane], memory: &mut View<'_>) -> Result<Vec<Vec<u64>>, Fault> {
+/// New values of the lanes' destinations, one list of registers each; loads and stores reach memory. `sm`: the compute capability.
+pub(super) fn together(
+    inst: &Inst,
+    lanes: &[Lane],
+    memory: &mut View<'_>,
+    sm: u32,
+) -> Result<Vec<Vec<u64>>, Fault> {
     if lanes.len() != 32 {
         return Err(Fault::new("a matrix instruction without the whole warp"));
     }
     match &inst.op {
         Op::WmmaLoad(op) => wmma_load(op, inst, lanes, memory),
         Op::WmmaStore(op) => wmma_store(op, lanes, memory),
-        Op::WmmaMma(op) => wmma_multiply(op, inst, lanes),
+        Op::WmmaMma(op) => wmma_multiply(op, inst, lanes, sm),
         Op::Mma(op) => multiply(op, inst, lanes),
         Op::Ldmatrix(op) => ldmatrix(op, lanes, memory),
         Op::Movmatrix => Ok(movmatrix(lanes)),
@@ -177,12 +182,16 @@ fn scatter(
     (0..32).map(lane).collect()
 }
 
-/// a * b + c, summed in ascending order of the inner dimension.
-fn product(op: &MmaOp, a: &Matrix, b: &Matrix, mut c: Matrix) -> Matrix {
+/// a * b + c, summed in ascending order of the inner dimension and rounded to an accumulator after every `depth`.
+fn product(op: &MmaOp, a: &Matrix, b: &Matrix, mut c: Matrix, depth: usize) -> Result<Matrix, Fault> {
     let least_most = (f64::from(i32::MIN), f64::from(i32::MAX));
+    let accumulator = if op.c_ty == ScalarType::F16 { op.d_ty } else { op.c_ty };
     for (row, sums) in c.iter_mut().enumerate() {
         for (column, sum) in sums.iter_mut().enumerate() {
             for (k, left) in a[row].iter().enumerate() {
+                if k > 0 && k % depth == 0 {
+                    *sum = decoded(accumulator, encoded(accumulator, *sum))?;
+                }
                 *sum = left.mul_add(b[k][column], *sum);
             }
             if op.satfinite && op.d_ty == ScalarType::S32 {
@@ -190,10 +199,10 @@ fn product(op: &MmaOp, a: &Matrix, b: &Matrix, mut c: Matrix) -> Matrix {
             }
         }
     }
-    c
+    Ok(c)
 }
 
-fn wmma_multiply(op: &MmaOp, inst: &Inst, lanes: &[Lane]) -> Result<Vec<Vec<u64>>, Fault> {
+fn wmma_multiply(op: &MmaOp, inst: &Inst, lanes: &[Lane], sm: u32) -> Result<Vec<Vec<u64>>, Fault> {
     if op.bit_op.is_some() {
         return Err(Fault::new("the oracle does not know products of bits"));
     }
@@ -205,7 +214,10 @@ fn wmma_multiply(op: &MmaOp, inst: &Inst, lanes: &[Lane]) -> Result<Vec<Vec<u64>
     let a = gather(lanes, 0, op.a_ty, da, simple(da.1))?;
     let b = gather(lanes, counts[0], op.b_ty, db, simple(db.1))?;
     let c = gather(lanes, counts[0] + counts[1], op.c_ty, dc, simple(dc.1))?;
-    Ok(scatter(&product(op, &a, &b, c), op.d_ty, inst.dsts()[0].elements().len(), simple(dc.1)))
+    // Tensor cores before sm_80 multiply 16-bit numbers over a depth of eight.
+    let depth = if sm < 80 && bits_of(op.a_ty) == 16 { 8 } else { usize::MAX };
+    let d = product(op, &a, &b, c, depth)?;
+    Ok(scatter(&d, op.d_ty, inst.dsts()[0].elements().len(), simple(dc.1)))
 }
 
 /// Row and column of an element of A in `mma`: the figures of the PTX ISA in one formula. Groups of four lanes
@@ -241,7 +253,8 @@ fn multiply(op: &MmaOp, inst: &Inst, lanes: &[Lane]) -> Result<Vec<Vec<u64>>, Fa
     let a = gather(lanes, 0, op.a_ty, da, |lane, at| lies_a(m as usize, run, lane, at))?;
     let b = gather(lanes, counts[0], op.b_ty, db, |lane, at| lies_b(run, lane, at))?;
     let c = gather(lanes, counts[0] + counts[1], op.c_ty, dc, lies_c)?;
-    Ok(scatter(&product(op, &a, &b, c), op.d_ty, inst.dsts()[0].elements().len(), lies_c))
+    let d = product(op, &a, &b, c, usize::MAX)?;
+    Ok(scatter(&d, op.d_ty, inst.dsts()[0].elements().len(), lies_c))
 }
 
 /// Every eight lanes give the rows of a matrix of 8 x 8 halves; each lane gets two neighbours of each matrix.

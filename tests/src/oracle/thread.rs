@@ -98,6 +98,11 @@ pub(super) struct Thread<'m> {
 }
 
 impl<'m> Thread<'m> {
+    /// Compute capability of the module's target.
+    pub(super) fn sm(&self) -> u32 {
+        self.module.target.sm
+    }
+
     pub(super) fn new(module: &'m Module, layout: &'m Layout, kernel: FuncId, place: Coordinates) -> Self {
         let local = vec![0; layout.local_bytes];
         let frame = Frame::new(module, kernel, layout.contractions.kernel(kernel));

@@ -131,8 +131,16 @@ struct Recorded {
     before: String,
 }
 
+/// What a machine counts without overrides.
+struct Baseline<'a> {
+    machine: &'a str,
+    residency: String,
+    probes: Vec<Recorded>,
+}
+
 /// Whether a probe counts otherwise with another value of the key; the number of values that were tried.
-fn felt(machine: &str, key: &str, value: &toml::Value, probes: &[Recorded]) -> Result<(), usize> {
+fn felt(before: &Baseline<'_>, key: &str, value: &toml::Value) -> Result<(), usize> {
+    let Baseline { machine, probes, .. } = before;
     let configs: Vec<GpuConfig> = others(machine, key, value)
         .iter()
         .filter_map(|set| load(machine, std::slice::from_ref(set)).ok().map(|loaded| loaded.config))
@@ -142,8 +150,7 @@ fn felt(machine: &str, key: &str, value: &toml::Value, probes: &[Recorded]) -> R
         // The rules tie it to others.
         return Ok(());
     }
-    let now = residency(&load(machine, &[]).expect("a machine").config);
-    if configs.iter().any(|config| residency(config) != now) {
+    if configs.iter().any(|config| residency(config) != before.residency) {
         return Ok(());
     }
     let first = probes.iter().filter(|probe| probe.name == probes::for_key(key));
@@ -198,6 +205,7 @@ fn check(machine: &str) {
             Recorded { name, trace: trace.clone(), before }
         })
         .collect();
+    let before = Baseline { machine, residency: residency(&config), probes };
     let keys = flatten(&toml::Value::try_from(&config).expect("TOML"));
     let keys: Vec<(&String, &toml::Value)> = keys
         .iter()
@@ -208,7 +216,7 @@ fn check(machine: &str) {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some((key, value)) = keys.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(tried) = felt(machine, key, value, &probes) {
+                    if let Err(tried) = felt(&before, key, value) {
                         let line = format!("{machine}: {key} = {value}: {tried} other values change nothing");
                         not_felt.lock().unwrap_or_else(PoisonError::into_inner).push(line);
                     }

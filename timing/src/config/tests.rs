@@ -85,6 +85,33 @@ fn a_latency_class_may_run_on_another_unit_than_sfu() {
     assert!(message.contains("latency.convert.runs_on"), "{message}");
 }
 
+/// A product takes as much of a tensor core's time as it fills of 16x8x16 halves: half with a depth of eight, a quarter with
+/// 8x8x16 bytes.
+#[test]
+fn smaller_matrix_products_take_fewer_cycles() {
+    let half = |shape| Op::Hmma { shape, ty: HmmaTy::F16, acc: AccTy::F32, sat: HmmaSat(false) };
+    let bytes = |shape| Op::Imma { shape, a: IntElement::S8, b: IntElement::S8, sat: SatInt(false) };
+    let tf32 = |shape| Op::Hmma { shape, ty: HmmaTy::Tf32, acc: AccTy::F32, sat: HmmaSat(false) };
+    let ops = [
+        half(HmmaShape::S16816),
+        half(HmmaShape::S1688),
+        tf32(HmmaShape::S1688),
+        tf32(HmmaShape::S1684),
+        bytes(ImmaShape::S16832),
+        bytes(ImmaShape::S16816),
+        bytes(ImmaShape::S8816),
+    ];
+    let insts: Vec<Inst> = ops.into_iter().map(Inst::new).chain([Inst::new(Op::Exit {})]).collect();
+    let lines = vec![SourceLine::default(); insts.len()];
+    let kernel = MachineKernel { insts, lines, regs_per_thread: 16, ..MachineKernel::default() };
+    let config = load("qv100", &["latency.tensor={ latency_cycles = 30, initiation_cycles = 16 }".into()]).unwrap();
+    let program = Program::new(&kernel, &config.config).expect("a kernel");
+    let cycles = |at: usize| (program.insts[at].latency_cycles, program.insts[at].initiation_cycles);
+    let whole_half_quarter = [(30, 16), (22, 8), (18, 4)];
+    let expected = [0, 1, 0, 1, 0, 1, 2].map(|part| whole_half_quarter[part]);
+    assert_eq!(std::array::from_fn(cycles), expected);
+}
+
 #[test]
 fn a_file_inherits_and_overrides() {
     let text = "base = \"titanx-pascal\"\nname = \"half\"\n[sm]\nregisters = 32768\n";

@@ -230,8 +230,12 @@ pub(crate) fn decode(inst: &Inst, config: &GpuConfig) -> Result<TimedInst, Strin
     let moved = timing.filter(|_| own).and_then(|timing| Unit::named(&timing.runs_on));
     let unit = host(moved.unwrap_or(info.unit), config);
     let lanes = config.units[UNIT_NAMES[unit]].lanes;
-    let (latency_cycles, initiation_cycles) =
-        timing.map_or((1, 1), |timing| (timing.latency_cycles, timing.initiation_cycles.max(32 / lanes)));
+    let (latency_cycles, initiation_cycles) = timing.map_or((1, 1), |timing| {
+        let (latency, whole) = (timing.latency_cycles, timing.initiation_cycles);
+        // A configuration has the cycles of 16x8x16 halves. A smaller product passes the same pipeline in fewer.
+        let initiation = inst.op.tensor_quarters().map_or(whole, |quarters| (whole * quarters).div_ceil(4));
+        ((latency + initiation).saturating_sub(whole).max(1), initiation.max(32 / lanes))
+    });
     let mut srcs = [0; MAX_SRC];
     let mut src_count = 0;
     let mut hazards = RegSet::default();

@@ -394,6 +394,22 @@ impl Op {
         }
     }
 
+    /// For a matrix product, quarters of the time that a tensor core takes for one of 16x8x16 halves: as many as registers
+    /// of A, because narrower elements are multiplied faster by as much as they are narrower.
+    #[must_use]
+    pub const fn tensor_quarters(&self) -> Option<u32> {
+        match self {
+            // Each computes half of the columns.
+            Op::Hmma884 { acc: AccTy::F32, .. } => Some(1),
+            // One of 8x8x4 doubles has a rate of its own; configurations say nothing of it.
+            Op::Dmma { .. } => Some(4),
+            Op::Hmma { .. } | Op::Hmma884 { .. } | Op::Imma { .. } | Op::Bmma { .. } => {
+                Some(self.info().src_regs[0] as u32)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it takes part in locks and flags: it exchanges values in memory, or is a load stronger than weak.
     #[must_use]
     pub const fn may_lock(&self) -> bool {

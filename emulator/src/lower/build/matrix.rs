@@ -230,18 +230,25 @@ impl Builder<'_> {
             return Err(self.unsupported(inst, "a product of these types"));
         };
         let (a, b) = if tiling.transposed { (b, a) } else { (a, b) };
+        // Before sm_80 tensor cores multiply over a depth of eight, and round after each.
+        let (machine, steps) = match machine {
+            Op::Hmma { shape: HmmaShape::S16816, ty, acc, sat } if self.sm < 80 => {
+                (Op::Hmma { shape: HmmaShape::S1688, ty, acc, sat }, 2)
+            }
+            _ => (machine, 1),
+        };
         let [a_regs, b_regs, c_regs] = machine.info().src_regs.map(usize::from);
         let [down, across] = tiling.tiles;
         let mut d = Vec::with_capacity(c.len());
         for i in 0..down {
             for j in 0..across {
                 let c_at = (i * across + j) * c_regs;
-                d.extend(self.machine(
-                    machine,
-                    &a[i * a_regs..(i + 1) * a_regs],
-                    &b[j * b_regs..(j + 1) * b_regs],
-                    &c[c_at..c_at + c_regs],
-                ));
+                let mut sum = c[c_at..c_at + c_regs].to_vec();
+                for step in 0..steps {
+                    let (a_at, b_at) = ((i * steps + step) * a_regs, (j * steps + step) * b_regs);
+                    sum = self.machine(machine, &a[a_at..a_at + a_regs], &b[b_at..b_at + b_regs], &sum);
+                }
+                d.extend(sum);
             }
         }
         Ok(d)

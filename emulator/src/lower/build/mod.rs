@@ -84,6 +84,7 @@ pub(super) fn build(
     kernel: FuncId,
     inlining: &Inlining,
     fmad: bool,
+    sm: u32,
 ) -> Result<Built, Diagnostics> {
     let refused = |error| Diagnostics::one(&module.source, error);
     let frame = Frame::of(module, &inlining.reached).map_err(refused)?;
@@ -94,6 +95,7 @@ pub(super) fn build(
         frame.enter(module, &inlined, inlining.outgoing_bytes(module, func)).map_err(refused)?;
         let mut builder = Builder::new(module, layout, inlining, func, frame);
         builder.fmad = fmad;
+        builder.sm = sm;
         if func == kernel {
             builder.kernel(kernel);
         } else {
@@ -139,6 +141,8 @@ pub(super) struct Builder<'m> {
     waits: bool,
     /// Whether products and sums may be fused.
     fmad: bool,
+    /// Compute capability of the GPU whose machine code is made.
+    sm: u32,
     /// Number of the current run of statements, see [`super::contract`].
     run: u32,
     /// Unreachable blocks without position.
@@ -185,6 +189,7 @@ impl<'m> Builder<'m> {
             subs: HashMap::new(),
             waits: inlining.reached.iter().any(|&func| waits(module, func)),
             fmad: false,
+            sm: 0,
             run: 0,
             dropped: Vec::new(),
         }

@@ -9,6 +9,8 @@ const LIMITS: [(i32, i32); 4] = [(72, 88), (44, 52), (24, 32), (12, 18)];
 /// Live values that cost no occupancy on any GPU: where an order needs no more, values are computed as early as
 /// they can be.
 const FREE: i32 = 20;
+/// Live values below the most that a block may have at which freeing registers gets priority over latency.
+const BEFORE_BUDGET: i32 = 8;
 /// Live predicates above which allocation keeps some in registers.
 const PREDICATES: i32 = 7;
 
@@ -23,9 +25,9 @@ pub(super) struct Cost {
 
 impl Scheduler<'_> {
     /// An order of the window's nodes: with room for long latencies if at most `budget` registers are live in it,
-    /// otherwise the order that needs the fewest. `few`: the kernel may not have more; `long`: there is time for one
+    /// otherwise the order that needs the fewest, and what it costs. `few`: the kernel may not have more; `long`: there is time for one
     /// order only.
-    pub(super) fn by_latency(&mut self, budget: i32, few: bool, long: bool) -> Vec<usize> {
+    pub(super) fn by_latency(&mut self, budget: i32, few: bool, long: bool) -> (Cost, Vec<usize>) {
         let start = self.pressure;
         let mut best: Option<(Cost, Vec<usize>)> = None;
         let limits = if long { &LIMITS[1..2] } else { &LIMITS[..] };
@@ -51,16 +53,31 @@ impl Scheduler<'_> {
                 break;
             }
         }
+        if let Some(found) = best.take_if(|(least, _)| least.registers <= budget) {
+            return found;
+        }
         let source: Vec<usize> = (0..self.nodes.len()).collect();
-        let Some((least, found)) = best else { return source };
-        if least.registers > budget {
-            let cost = self.cost(&source);
+        let cost = self.cost(&source);
+        self.rewind(start);
+        best.filter(|(least, _)| cost >= *least).unwrap_or((cost, source))
+    }
+
+    /// An order of the window's nodes with room for long latencies and at most `budget` live registers; the present one where
+    /// none is found.
+    pub(super) fn with_room(&mut self, budget: i32) -> Vec<usize> {
+        let start = self.pressure;
+        for spared in [BEFORE_BUDGET, 2 * BEFORE_BUDGET] {
+            self.limit = (budget - 2 * spared, budget - spared);
+            let issued = self.forward();
             self.rewind(start);
-            if cost < least {
-                return source;
+            let order = self.delayed(&issued, Late::Alone);
+            let cost = self.cost(&order);
+            self.rewind(start);
+            if cost.registers <= budget && cost.predicates == 0 {
+                return order;
             }
         }
-        found
+        (0..self.nodes.len()).collect()
     }
 
     /// What an order costs.

@@ -13,14 +13,15 @@ impl Scheduler<'_> {
         let mut candidates: Vec<usize> =
             (0..self.nodes.len()).filter(|&n| self.nodes[n].waiting == 0).collect();
         let mut cycle = 0;
-        let mut memory_free = 0;
+        // Cycles in which the shared pipe and the tensor cores are free.
+        let mut free = [0; 2];
         while !candidates.is_empty() {
-            let n = candidates.swap_remove(self.pick(&candidates, cycle, memory_free));
+            let n = candidates.swap_remove(self.pick(&candidates, cycle, free));
             let inst = self.f.inst(self.nodes[n].id);
             let pipe = self.nodes[n].pipe;
-            let start = cycle.max(self.nodes[n].ready).max(if pipe { memory_free } else { 0 });
-            if pipe {
-                memory_free = start + interval(inst);
+            let start = cycle.max(self.nodes[n].ready).max(pipe.map_or(0, |pipe| free[pipe as usize]));
+            if let Some(pipe) = pipe {
+                free[pipe as usize] = start + interval(inst);
             }
             let released: Vec<usize> = self.nodes[n].succs.iter().map(|s| s.0).collect();
             self.issue(n, start);
@@ -36,7 +37,7 @@ impl Scheduler<'_> {
     }
 
     /// The index of the candidate to issue next.
-    fn pick(&mut self, candidates: &[usize], cycle: u32, memory_free: u32) -> usize {
+    fn pick(&mut self, candidates: &[usize], cycle: u32, free: [u32; 2]) -> usize {
         // Subroutines run rarely, but their registers add to those of every caller.
         let slow = self.f.block(self.b).sub.is_some();
         let careful = slow || self.pressure.0 >= self.limit.0;
@@ -45,7 +46,8 @@ impl Scheduler<'_> {
         let mut key = |n: usize| {
             let (regs, preds) = self.delta(n);
             let node = &self.nodes[n];
-            let wait = node.ready.max(cycle).max(if node.pipe { memory_free } else { 0 }) - cycle;
+            let free = node.pipe.map_or(0, |pipe| free[pipe as usize]);
+            let wait = node.ready.max(cycle).max(free) - cycle;
             // Few free registers: free some first; among equals prefer ready instructions, then the longest
             // path.
             let preds = if few_predicates { preds } else { 0 };

@@ -2,7 +2,7 @@
 //! they issue.
 
 use super::effects::{Effect, conflicts, is_ordered};
-use super::latency::{interval, latency};
+use super::latency::{Pipe, latency, pipe};
 use super::live::{Item, Liveness, each_def, each_use};
 use crate::lower::vir::{Blk, Func, InstId, VOp};
 use rustc_hash::FxHashMap;
@@ -19,8 +19,8 @@ pub(super) struct Node {
     pub(super) height: u32,
     /// First cycle at which all operands are available.
     pub(super) ready: u32,
-    /// It waits for the last one that shares a pipe.
-    pub(super) pipe: bool,
+    /// The pipe in which it waits for the last one.
+    pub(super) pipe: Option<Pipe>,
     /// It has been a candidate.
     pub(super) queued: bool,
     /// Change in the number of live registers and predicates when it issues, as far as that is known.
@@ -31,14 +31,13 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) fn of(f: &Func, id: InstId) -> Node {
-        let pipe = interval(f.inst(id)) > 1;
         Node {
             id,
             succs: Vec::new(),
             waiting: 0,
             height: 0,
             ready: 0,
-            pipe,
+            pipe: pipe(f.inst(id)),
             queued: false,
             delta: None,
             cycle: 0,

@@ -33,9 +33,25 @@ pub(super) fn interval(inst: &Inst) -> u32 {
     let kind = op.info().kind;
     match op.info().latency {
         _ if kind.is_memory() => 2,
-        LatencyClass::Sfu | LatencyClass::Convert | LatencyClass::Shuffle | LatencyClass::Tensor => 2,
+        LatencyClass::Sfu | LatencyClass::Convert | LatencyClass::Shuffle => 2,
+        // A product of 16x8x16 takes 8 to 32 cycles.
+        LatencyClass::Tensor => op.tensor_quarters().unwrap_or(1) * 2,
         _ => 1,
     }
+}
+
+/// Pipes that take an instruction in several cycles.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pipe {
+    /// Memory, special functions and shuffles.
+    Shared,
+    Tensor,
+}
+
+/// The pipe of an instruction that occupies it for several cycles.
+pub(super) fn pipe(inst: &Inst) -> Option<Pipe> {
+    let tensor = matches!(inst.op, VOp::M(op) if op.info().latency == LatencyClass::Tensor);
+    (interval(inst) > 1).then_some(if tensor { Pipe::Tensor } else { Pipe::Shared })
 }
 
 /// Cycles by which an instruction issues earlier than its latency asks for: how long loads take varies.

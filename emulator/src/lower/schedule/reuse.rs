@@ -28,9 +28,7 @@ impl Scheduler<'_> {
         if cost.registers <= most {
             return found;
         }
-        let other = self.by_latency(most, true, self.nodes.len() >= super::WINDOW);
-        let others = self.cost(&other);
-        self.rewind(start);
+        let (others, other) = self.by_latency(most, true, self.nodes.len() >= super::WINDOW);
         if others < cost { other } else { found }
     }
 

@@ -97,9 +97,11 @@ fn arithmetic(word: &Instruction, ty: HalfTy, args: &mut Args<'_>) -> Result<Ins
         "HMUL2" => Op::Hmul2Parts { ty, ftz, sat, a, b },
         _ if is_zero(inst.src[0])
             && is_zero(inst.src[1])
+            && inst.src[0].neg != inst.src[1].neg
             && matches!(inst.src[2].operand, Operand::Imm(_)) =>
         {
-            // Zero times zero and a literal: the move of a constant, whatever the literal would be as a number.
+            // The sum of a negative zero and a literal is the literal: the move of a constant, whatever it would be as a
+            // number. With a positive zero it is a sum, of which a NaN is the canonical one.
             let literal = inst.src[2];
             let mut moved = Inst::new(Op::Mov {}).srcs([literal]);
             (moved.dst, moved.udst) = (inst.dst, inst.udst);

@@ -4,7 +4,7 @@ use super::functions::Function;
 use super::shape::{Focus, Pools};
 use super::signature::{CLASSES, Signature, Storage};
 use super::writer::Writer;
-use super::{Dice, interesting_bits, interesting_f32, interesting_f64};
+use super::{Dice, interesting_bits, interesting_f64, literal_f32};
 
 /// Draws the functions of a kernel.
 pub(crate) fn draw(dice: &mut Dice, focus: Focus, target: Option<u32>) -> Vec<Function> {
@@ -38,7 +38,7 @@ impl Function {
             *pool = (*pool).max(wanted);
         }
         let uses_local = dice.chance(20);
-        let mut prologue = initial_values(dice, &signature, pools);
+        let mut prologue = initial_values(dice, &signature, pools, target.is_some());
         let mut writer = Writer::new(dice, focus, pools, 1, 1);
         writer.target = target;
         writer.in_function = true;
@@ -59,7 +59,7 @@ impl Function {
 }
 
 /// The instructions that give each register of a function its first value.
-fn initial_values(dice: &mut Dice, signature: &Signature, pools: Pools) -> Vec<String> {
+fn initial_values(dice: &mut Dice, signature: &Signature, pools: Pools, strict: bool) -> Vec<String> {
     let typed = signature.typed;
     let mut lines = Vec::new();
     for class in &CLASSES {
@@ -86,7 +86,7 @@ fn initial_values(dice: &mut Dice, signature: &Signature, pools: Pools) -> Vec<S
                 'h' => format!("mov.u16 {name}, {};", interesting_bits(dice) as u16),
                 'r' => format!("mov.u32 {name}, {};", interesting_bits(dice) as u32),
                 'd' => format!("mov.u64 {name}, {:#x};", interesting_bits(dice)),
-                'f' => format!("mov.f32 {name}, 0f{:08X};", interesting_f32(dice)),
+                'f' => format!("mov.f32 {name}, 0f{:08X};", literal_f32(dice, strict)),
                 'g' => format!("mov.f64 {name}, 0d{:016X};", interesting_f64(dice)),
                 _ => format!("mov.pred {name}, {};", dice.pick(&["0", "-1"])),
             });

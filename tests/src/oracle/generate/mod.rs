@@ -184,6 +184,13 @@ pub fn interesting_f32(dice: &mut Dice) -> u32 {
     }
 }
 
+/// Bits of a literal. Where ptxas compiles it as well (`strict`), its mantissa is short: ptxas rounds the sum of two literals
+/// down where it lies in the middle between two numbers.
+pub fn literal_f32(dice: &mut Dice, strict: bool) -> u32 {
+    let bits = interesting_f32(dice);
+    if strict { bits & !0xFFF } else { bits }
+}
+
 /// Bits of double-precision numbers of the same kinds.
 pub fn interesting_f64(dice: &mut Dice) -> u64 {
     let sign = dice.bits() & 1 << 63;

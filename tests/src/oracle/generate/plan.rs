@@ -3,7 +3,7 @@
 use super::functions::Function;
 use super::shape::{ACCUMULATOR_BYTES, Focus, INPUT_WORDS, Pools, SCRATCH_BYTES};
 use super::writer::Writer;
-use super::{Dice, Node, definitions, interesting_bits, interesting_f32, interesting_f64};
+use super::{Dice, Node, definitions, interesting_bits, interesting_f64, literal_f32};
 
 /// A random kernel with its launch.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl Kernel {
         let block = pick_block(&mut dice, focus);
         let grid = dice.pick(&[[1, 1, 1], [1, 1, 1], [2, 1, 1], [3, 1, 1], [2, 2, 1], [1, 1, 2]]);
         let pools = pick_pools(&mut dice, focus);
-        let inits = initial_values(&mut dice, pools);
+        let inits = initial_values(&mut dice, pools, target.is_some());
         let uses_local = dice.chance(50);
         let uses_shared = dice.chance(60);
         let size = match (focus, dice.below(10)) {
@@ -139,7 +139,7 @@ fn pick_pools(dice: &mut Dice, focus: Focus) -> Pools {
 }
 
 /// Loads from the input at a place of the thread's own, constants, and the thread's indices.
-fn initial_values(dice: &mut Dice, pools: Pools) -> Vec<(String, String)> {
+fn initial_values(dice: &mut Dice, pools: Pools, strict: bool) -> Vec<(String, String)> {
     let mut inits = Vec::new();
     let mut add = |name: String, text: String| inits.push((name, text));
     let offset = |dice: &mut Dice, size: usize| dice.below(INPUT_WORDS / 4) * 4 / size * size;
@@ -178,7 +178,7 @@ fn initial_values(dice: &mut Dice, pools: Pools) -> Vec<(String, String)> {
     for i in 0..pools.single {
         let name = format!("%f{i}");
         let text = match dice.below(4) {
-            0 => format!("mov.f32 {name}, 0f{:08X};", interesting_f32(dice)),
+            0 => format!("mov.f32 {name}, 0f{:08X};", literal_f32(dice, strict)),
             1 => format!("ld.param.f32 {name}, [p_single];"),
             _ => format!("ld.global.f32 {name}, [%ownf+{}];", offset(dice, 4)),
         };

@@ -2,7 +2,7 @@
 
 use super::functions::Function;
 use super::shape::{Focus, Pools};
-use super::{Dice, interesting_bits, interesting_f32, interesting_f64};
+use super::{Dice, interesting_bits, interesting_f64, literal_f32};
 
 /// Draws what a kernel consists of. Knows where it stands: whether all threads of a block come here together, and whether all
 /// threads are still there.
@@ -172,7 +172,11 @@ impl<'d> Writer<'d> {
     }
 
     pub(super) fn f_or_constant(&mut self) -> String {
-        if self.dice.chance(75) { self.f() } else { format!("0f{:08X}", interesting_f32(self.dice)) }
+        if self.dice.chance(75) {
+            return self.f();
+        }
+        let strict = self.strict();
+        format!("0f{:08X}", literal_f32(self.dice, strict))
     }
 
     pub(super) fn g_or_constant(&mut self) -> String {

@@ -73,7 +73,7 @@ fn allocated_with(program: &str, registers: u16) -> (Func, Emitted) {
     let layout = ModuleLayout::of(&module).unwrap();
     let (kernel, _) = module.kernels().next().unwrap();
     let inlining = Inlining::of(&module, kernel, &crate::lower::LowerOptions::default());
-    let mut built = build::build(&module, &layout, kernel, &inlining, true).unwrap();
+    let mut built = build::build(&module, &layout, kernel, &inlining, true, module.target.sm).unwrap();
     let (mut f, mut frame) = (built.functions.remove(0).code, built.frame);
     cfg::clean(&mut f);
     combine::run(&mut f);
@@ -81,7 +81,7 @@ fn allocated_with(program: &str, registers: u16) -> (Func, Emitted) {
     unroll::run(&mut f);
     cfg::remove_dead(&mut f);
     legalize::run(&mut f, &mut frame);
-    schedule::run(&mut f, registers, crate::lower::Schedule::Latency);
+    schedule::run(&mut f, registers, &|used| used, crate::lower::Schedule::Latency);
     cfg::split_critical_edges(&mut f);
     let limits = ra::Limits { registers, predicates: 7, hidden: 0, plentiful: Some(62) };
     let allocated = ra::allocate(&mut f, limits, 0).unwrap();

@@ -467,10 +467,23 @@ pub(super) fn complements(word: &Instruction) -> bool {
 pub(super) fn lea_of_complement(word: &Instruction, args: &mut Args<'_>) -> Result<Place, Refusal> {
     let Some(mut sum) = arithmetic::translate(word, args)? else { return Err("it is no sum".into()) };
     // The row negates where the instruction complements.
-    if sum.src[0].neg || sum.src[2].neg || !sum.udst.is_zero() {
+    let source = Src { neg: false, ..sum.src[1] };
+    let uniform = sum.pdst.iter().any(|pred| pred.is_uniform()) || !sum.udst.is_zero();
+    let again = [sum.src[0], sum.src[2]].iter().any(|other| other.operand == source.operand);
+    if sum.src[0].neg || sum.src[2].neg || (uniform && again) {
         return Err("a complement in this place is not known of it".into());
     }
-    let source = Src { neg: false, ..sum.src[1] };
+    if let (true, Operand::Uniform(term)) = (uniform, source.operand) {
+        // There are no uniform registers to spare: the term is complemented where it is, and again behind the sum.
+        let mut complement = lop3(0x0F, [source, Src::RZ, Src::RZ], Reg::RZ);
+        complement.udst = term;
+        sum.src[1] = source;
+        let restored = if sum.udst == term { Vec::new() } else { vec![complement] };
+        return Ok(Aside::of([vec![complement, sum], restored].concat()));
+    }
+    if uniform {
+        return Err("a complement in this place is not known of it".into());
+    }
     let complement = lop3(0x0F, [source, Src::RZ, Src::RZ], args.temporary(0));
     sum.src[1] = Src::reg(complement.dst);
     Ok(Aside::of([complement, sum]))

@@ -72,7 +72,8 @@ fn tensor_cores_before_sm_80_multiply_eight_deep() {
     {
         let products: Vec<Op> =
             insts(text, gpu).into_iter().filter(|op| matches!(op, Op::Hmma { .. })).collect();
-        let of_shape = products.iter().filter(|op| matches!(op, Op::Hmma { shape: one, .. } if *one == shape));
+        let of_shape =
+            products.iter().filter(|op| matches!(op, Op::Hmma { shape: one, .. } if *one == shape));
         assert_eq!((products.len(), of_shape.count()), (count, count), "{gpu:?}: {products:?}");
     }
 }

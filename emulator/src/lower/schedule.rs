@@ -70,7 +70,12 @@ pub(super) fn run(f: &mut Func, registers: u16, room: &dyn Fn(u16) -> u16, sched
 }
 
 /// Orders a block, at most [`WINDOW`] instructions at a time; `choose` is told whether there are more.
-fn order(f: &mut Func, live: &Liveness, b: Blk, mut choose: impl FnMut(&mut Scheduler<'_>, bool) -> Vec<usize>) {
+fn order(
+    f: &mut Func,
+    live: &Liveness,
+    b: Blk,
+    mut choose: impl FnMut(&mut Scheduler<'_>, bool) -> Vec<usize>,
+) {
     let insts = &f.block(b).insts;
     if insts.len() <= 2 {
         return;

@@ -104,7 +104,8 @@ fn smaller_matrix_products_take_fewer_cycles() {
     let insts: Vec<Inst> = ops.into_iter().map(Inst::new).chain([Inst::new(Op::Exit {})]).collect();
     let lines = vec![SourceLine::default(); insts.len()];
     let kernel = MachineKernel { insts, lines, regs_per_thread: 16, ..MachineKernel::default() };
-    let config = load("qv100", &["latency.tensor={ latency_cycles = 30, initiation_cycles = 16 }".into()]).unwrap();
+    let config =
+        load("qv100", &["latency.tensor={ latency_cycles = 30, initiation_cycles = 16 }".into()]).unwrap();
     let program = Program::new(&kernel, &config.config).expect("a kernel");
     let cycles = |at: usize| (program.insts[at].latency_cycles, program.insts[at].initiation_cycles);
     let whole_half_quarter = [(30, 16), (22, 8), (18, 4)];

@@ -14,13 +14,7 @@ use trace_format::validate;
 
 /// Matrices that are 16 deep are multiplied in two steps before sm_80, as by the PTX for sm_75, and in one from there on: the
 /// machine code of these targets rounds less often.
-const ROUNDS_ONCE: [(&str, &str); 5] = [
-    ("sm_80", "tensor_gemm"),
-    ("sm_86", "tensor_gemm"),
-    ("sm_89", "tensor_gemm"),
-    ("sm_90", "tensor_gemm"),
-    ("sm_120", "tensor_gemm"),
-];
+const ROUNDS_ONCE: [(&str, &str); 2] = [("sm_80", "tensor_gemm"), ("sm_86", "tensor_gemm")];
 
 /// Programs whose instructions are decoded and not executed: Volta's tensor cores.
 const REFUSED: [(&str, &str); 1] = [("sm_70", "tensor_gemm")];

@@ -348,13 +348,16 @@ fn shapes_are_those_of_the_published_kernels() {
     }
 }
 
+/// Kernels of the programs that are farther off than 30 %.
+const BEYOND: [&str; 3] = ["CUDAkernel2DCT", "binomialOptionsKernel", "inverseCND"];
+
 /// The programs themselves are not part of this repository, so their cycles cannot be measured here: the table keeps
 /// what was measured, and the notes have to quote it rightly.
 #[test]
 fn the_notes_quote_the_table_of_the_programs() {
     let (_, text) = table("silicon-programs.csv");
     let notes = notes();
-    let (mut errors, mut logarithms) = (Vec::new(), 0.0);
+    let (mut errors, mut beyond, mut logarithms) = (Vec::new(), Vec::new(), 0.0);
     for cells in rows(&text, "program,kernel,launches,cycles,cycles_reference") {
         let [_program, kernel, launches, ours, silicon] = cells[..] else { panic!("five cells: {cells:?}") };
         let [launches, ours, silicon] = [launches, ours, silicon]
@@ -364,16 +367,20 @@ fn the_notes_quote_the_table_of_the_programs() {
         errors.push((ratio - 1.0).abs());
         logarithms += ratio.ln();
         let quoted = format!("`{kernel}` {ratio:.2}");
-        assert!((ratio - 1.0).abs() <= 0.3 || notes.contains(&quoted), "{NOTES} does not have: {quoted}");
+        if (ratio - 1.0).abs() > 0.3 {
+            assert!(notes.contains(&quoted), "{NOTES} does not have: {quoted}");
+            beyond.push(kernel);
+        }
     }
-    let beyond = errors.iter().filter(|&&error| error > 0.3).count();
+    assert_eq!(beyond, BEYOND, "farther off than 30 %");
     let (mean, count) = (100.0 * errors.iter().sum::<f64>() / errors.len() as f64, errors.len());
     let ratio = (logarithms / count as f64).exp();
     let quoted = format!(
-        "Mean absolute error over these {count} kernels {mean:.1} %, geometric mean ratio {ratio:.3}; {beyond} are farther off"
+        "Mean absolute error over these {count} kernels {mean:.1} %, geometric mean ratio {ratio:.3}; {} are farther off",
+        beyond.len()
     );
     assert!(notes.contains(&quoted), "{NOTES} does not have: {quoted}");
-    assert!(mean <= 12.5, "{mean} %");
+    assert!(mean <= 12.1, "{mean} %");
 }
 
 /// The notes quote the figures of all launches at base clock: mean absolute error, geometric mean of ours over silicon, share

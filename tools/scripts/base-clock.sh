@@ -210,9 +210,9 @@ record_programs() {
 
 replay_programs() { # OUT.csv, options
     [ $# -ge 1 ] || usage
-    local out=$1 config=qv100 column=6 found
+    local out=$1 config=qv100 column=cycles_own found
     shift
-    [ "$kind" = own ] || column=7
+    [ "$kind" = own ] || column=cycles_machine_code
     found=$(mktemp -d)
     # shellcheck disable=SC2064 # the folder is known now
     trap "rm -rf '$found'" EXIT
@@ -221,38 +221,24 @@ replay_programs() { # OUT.csv, options
         "$timing" replay "$folder/$kind/$program.wtrace" --config "${CONFIG:-$config}" --clock core=1.132GHz --set launch.flush_l2=true \
             --set launch.flush_code=true --set launch.copies_fill_l2=false "$@" --csv "$found/$program.csv" --per-launch >/dev/null
     done
-    python3 - "$table" "$found" "$column" "$out" <<'END'
-import csv, math, os, sys
-table, found, column, out = sys.argv[1:]
-column = int(column) - 1
-lines = open(table).read().splitlines()
-comments = [line for line in lines if line.startswith("#")]
-rows = list(csv.reader(line for line in lines if not line.startswith("#")))
-header, rows = rows[0], rows[1:]
-before, after, replayed = [], [], {}
-for row in rows:
+    PYTHONPATH=$root/tools/scripts PYTHONDONTWRITEBYTECODE=1 python3 - "$table" "$found" "$column" "$out" <<'END'
+import os, sys
+from silicon_table import Table, records
+path, found, column, out = sys.argv[1:]
+table, replayed = Table(path, column, "cycles_reference"), {}
+for row in table.rows:
     path = os.path.join(found, row[0] + ".csv")
     if row[0] not in replayed and os.path.exists(path):
-        replayed[row[0]] = iter(csv.DictReader(line for line in open(path) if not line.startswith("#")))
+        replayed[row[0]] = records(path)
     if row[0] not in replayed:
         continue
     launch = next(replayed[row[0]])
     assert row[2] in launch["kernel"], (row[2], launch["kernel"])
-    silicon, then, now = int(row[3]), int(row[column]), int(launch["cycles"])
-    before.append(then / silicon)
-    after.append(now / silicon)
+    now = int(launch["cycles"])
+    then, silicon = table.replace(row, now)
     if then != now:
         print(f"{row[0]} {row[1]} {row[2]}: {now}, in the table {then} ({now / then - 1:+.2%}); silicon {silicon}")
-    row[column] = str(now)
-def figures(name, ratios):
-    error = sum(abs(one - 1) for one in ratios) / len(ratios)
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    near = sum(abs(one - 1) <= 0.3 for one in ratios)
-    print(f"{name}: {len(ratios)} launches, mean absolute error {error:.1%}, geometric mean {mean:.3f}, {near} within 30 %")
-figures("table", before)
-figures("now", after)
-with open(out, "w", newline="") as file:
-    file.write("\n".join(comments + [",".join(header)] + [",".join(row) for row in rows]) + "\n")
+table.finish("launches", out)
 END
 }
 

@@ -260,41 +260,25 @@ replay_programs() { # OUT.csv, options
         "$timing" replay "$folder/traces/$program.wtrace" --config "${CONFIG:-qv100}" --set launch.flush_l2=true \
             --set launch.flush_code=true --set launch.copies_fill_l2=false "$@" --csv "$found/$program.csv" --per-launch >/dev/null
     done
-    python3 - "$table" "$found" "$out" <<'END'
-import csv, math, os, sys
-table, found, out = sys.argv[1:]
+    PYTHONPATH=$root/tools/scripts PYTHONDONTWRITEBYTECODE=1 python3 - "$table" "$found" "$out" <<'END'
+import os, sys
+from silicon_table import Table, records
+path, found, out = sys.argv[1:]
 # Launches of the program, where fewer are recorded.
 RUNS = {"srad": 100, "CUDAkernel1DCT": 10, "CUDAkernel2DCT": 101}
 TRACES = {"CUTLASS 2560x16x2560": "cutlass-16", "CUTLASS 4096x128x4096": "cutlass-128", "CUTLASS 2560x512x2560": "cutlass-512"}
-lines = open(table).read().splitlines()
-comments = [line for line in lines if line.startswith("#")]
-rows = list(csv.reader(line for line in lines if not line.startswith("#")))
-header, rows = rows[0], rows[1:]
-column = header.index("cycles")
-before, after = [], []
-for row in rows:
+table = Table(path, "cycles", "cycles_reference")
+for row in table.rows:
     path = os.path.join(found, TRACES.get(row[0], row[0]) + ".csv")
     if not os.path.exists(path):
         continue
-    launches = csv.DictReader(line for line in open(path) if not line.startswith("#"))
-    cycles = [int(launch["cycles"]) for launch in launches if row[1] in launch["kernel"]][:int(row[2])]
+    cycles = [int(launch["cycles"]) for launch in records(path) if row[1] in launch["kernel"]][:int(row[2])]
     assert len(cycles) == int(row[2]), (row, cycles)
     runs, others = RUNS.get(row[1], len(cycles)), cycles[1:]
     now = cycles[0] if not others else (cycles[0] + (runs - 1) * sum(others) / len(others)) / runs
-    then, silicon = int(row[column]), int(row[-1])
-    before.append(then / silicon)
-    after.append(now / silicon)
+    then, silicon = table.replace(row, now)
     print(f"{row[0]} {row[1]}: {now:.0f}, in the table {then}; silicon {silicon} ({now / silicon:.2f})")
-    row[column] = f"{now:.0f}"
-def figures(name, ratios):
-    error = sum(abs(one - 1) for one in ratios) / len(ratios)
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    near = sum(abs(one - 1) <= 0.3 for one in ratios)
-    print(f"{name}: {len(ratios)} kernels, mean absolute error {error:.1%}, geometric mean {mean:.3f}, {near} within 30 %")
-figures("table", before)
-figures("now", after)
-with open(out, "w", newline="") as file:
-    file.write("\n".join(comments + [",".join(header)] + [",".join(row) for row in rows]) + "\n")
+table.finish("kernels", out)
 END
 }
 

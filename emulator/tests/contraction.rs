@@ -95,6 +95,46 @@ const CASES: &[(&str, [usize; 3])] = &[
          st.global.f32 [%o+4],%f8; OUT",
         [1, 0, 0],
     ),
+    (
+        "mul.f32 %f8,%f1,%f2; add.f32 %f10,%f3,%f8; mov.u64 %l1,7; mov.u64 %l2,0xfeffffffffffffff; setp.gt.u64 %p2,%l1,%l2; @%p2 bra X; mov.f32 %f8,%f3; X: \
+         st.global.f32 [%o+4],%f8; OUT",
+        [1, 0, 0],
+    ),
+    (
+        "mul.f32 %f8,%f1,%f2; add.f32 %f10,%f3,%f8; mov.u64 %l1,0x100000007; setp.ge.s64 %p2,%l1,0x100000009; @%p2 bra X; mov.f32 %f8,%f3; X: \
+         st.global.f32 [%o+4],%f8; OUT",
+        [1, 0, 0],
+    ),
+    (
+        "mul.f32 %f8,%f1,%f2; add.f32 %f10,%f3,%f8; ld.global.u64 %l1,[%i+16]; setp.ne.u64 %p2,%l1,%l1; @%p2 bra X; mov.f32 %f8,%f3; X: \
+         st.global.f32 [%o+4],%f8; OUT",
+        [1, 0, 0],
+    ),
+    (
+        "mul.f32 %f8,%f1,%f2; add.f32 %f10,%f3,%f8; ld.global.u16 %h1,[%i+16]; setp.ne.s16 %p2,%h1,%h1; @%p2 bra X; mov.f32 %f8,%f3; X: \
+         st.global.f32 [%o+4],%f8; OUT",
+        [1, 0, 0],
+    ),
+    (
+        "mul.f32 %f8,%f1,%f2; add.f32 %f10,%f3,%f8; cvt.u64.u32 %l1,%r1; setp.gt.u64 %p2,%l1,0xfeffffffffffffff; @%p2 bra X; mov.f32 %f8,%f3; X: \
+         st.global.f32 [%o+4],%f8; OUT",
+        [0, 1, 1],
+    ),
+    (
+        "mul.f32 %f8,%f1,%f2; add.f32 %f10,%f3,%f8; setp.eq.f32 %p2,0f3f800000,0f40000000; @%p2 bra X; mov.f32 %f8,%f3; X: \
+         st.global.f32 [%o+4],%f8; OUT",
+        [1, 0, 0],
+    ),
+    (
+        "mul.f32 %f8,%f1,%f2; add.f32 %f10,%f3,%f8; setp.eq.f32 %p2,0f3f800000,0f7fc00000; @%p2 bra X; mov.f32 %f8,%f3; X: \
+         st.global.f32 [%o+4],%f8; OUT",
+        [1, 0, 0],
+    ),
+    (
+        "mul.f32 %f8,%f1,%f2; add.f32 %f10,%f3,%f8; setp.gtu.f64 %p2,0d3ff0000000000000,0d4000000000000000; @%p2 bra X; mov.f32 %f8,%f3; X: \
+         st.global.f32 [%o+4],%f8; OUT",
+        [1, 0, 0],
+    ),
     // Instructions between product and sum.
     ("mul.f32 %f5,%f1,%f2; neg.f32 %f6,%f5; add.f32 %f10,%f6,%f3; OUT", [1, 0, 0]),
     ("mul.f32 %f5,%f1,%f2; neg.f32 %f6,%f5; neg.f32 %f7,%f6; add.f32 %f10,%f7,%f3; OUT", [1, 0, 0]),

@@ -6,7 +6,8 @@
 
 use super::truth;
 use super::vir::{Inst, PSrc, Src, VOp, Val};
-use trace_format::isa::{BoolOp, Extended, ICmp, Lut, Max, Op, PrmtMode, Rnd, Sign, Wrap};
+use std::cmp::Ordering;
+use trace_format::isa::{BoolOp, Extended, FCmp, ICmp, Lut, Max, Op, PrmtMode, Rnd, Sign, Wrap};
 
 /// Known results of an instruction: operands that replace its destinations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +69,15 @@ pub(super) fn fold(inst: &mut Inst, wants_pred: bool) -> Option<Known> {
         Op::Sel {} => fold_sel(inst),
         Op::Imnmx { sign, max } => fold_imnmx(inst, sign, max),
         Op::Isetp { cmp, sign, bop, ex } => fold_isetp(inst, cmp, sign, bop, ex),
+        Op::Fsetp { cmp, ftz, bop } => {
+            let number = |s: &Src| single(s).map(|x| if ftz.0 && x.is_subnormal() { 0.0 } else { x });
+            let holds = float_holds(cmp, number(&inst.src[0])?.into(), number(&inst.src[1])?.into());
+            Some(known_comparison(holds, bop, inst.psrc[0]))
+        }
+        Op::Dsetp { cmp, bop } => {
+            let holds = float_holds(cmp, double(&inst.src[0])?, double(&inst.src[1])?);
+            Some(known_comparison(holds, bop, inst.psrc[0]))
+        }
         Op::Plop3 { lut } => fold_plop3(inst, lut),
         Op::Prmt { mode: PrmtMode::Index } => fold_prmt(inst),
         Op::Sgxt { sign } => {
@@ -98,13 +108,22 @@ pub(super) fn fold(inst: &mut Inst, wants_pred: bool) -> Option<Known> {
 
 /// The sum or product of two numbers in double precision, rounded to nearest; NaN is left to the code.
 fn fold_doubles(inst: &Inst, of: fn(f64, f64) -> f64) -> Option<Known> {
-    let number = |s: &Src| -> Option<f64> {
-        let value = f64::from_bits(u64::from(s.v[0].imm()?) | u64::from(s.v[1].imm()?) << 32);
-        let value = if s.abs { value.abs() } else { value };
-        Some(if s.neg { -value } else { value })
-    };
-    let result = of(number(&inst.src[0])?, number(&inst.src[1])?);
+    let result = of(double(&inst.src[0])?, double(&inst.src[1])?);
     (!result.is_nan()).then(|| Known::word64(result.to_bits()))
+}
+
+/// A literal in single precision.
+fn single(s: &Src) -> Option<f32> {
+    let value = f32::from_bits(s.v[0].imm()?);
+    let value = if s.abs { value.abs() } else { value };
+    Some(if s.neg { -value } else { value })
+}
+
+/// A literal in double precision.
+fn double(s: &Src) -> Option<f64> {
+    let value = f64::from_bits(u64::from(s.v[0].imm()?) | u64::from(s.v[1].imm()?) << 32);
+    let value = if s.abs { value.abs() } else { value };
+    Some(if s.neg { -value } else { value })
 }
 
 fn plain_imm(s: &Src) -> Option<u32> {
@@ -376,25 +395,11 @@ pub(super) const fn inverted(cmp: ICmp) -> ICmp {
 }
 
 fn fold_isetp(inst: &mut Inst, cmp: ICmp, sign: Sign, bop: BoolOp, ex: Extended) -> Option<Known> {
-    if ex.0 {
-        return None;
-    }
     let (a, b) = (inst.src[0].v[0], inst.src[1].v[0]);
-    let known = match (plain_imm(&inst.src[0]), plain_imm(&inst.src[1])) {
-        _ if a == b && inst.src[0].plain() && inst.src[1].plain() => {
-            Some(matches!(cmp, ICmp::Eq | ICmp::Le | ICmp::Ge))
-        }
-        (Some(x), Some(y)) => {
-            let order = if sign == Sign::S32 { (x as i32).cmp(&(y as i32)) } else { x.cmp(&y) };
-            Some(match cmp {
-                ICmp::Lt => order.is_lt(),
-                ICmp::Eq => order.is_eq(),
-                ICmp::Le => order.is_le(),
-                ICmp::Gt => order.is_gt(),
-                ICmp::Ne => order.is_ne(),
-                ICmp::Ge => order.is_ge(),
-            })
-        }
+    let order = match (plain_imm(&inst.src[0]), plain_imm(&inst.src[1])) {
+        _ if a == b && inst.src[0].plain() && inst.src[1].plain() => Some(Ordering::Equal),
+        (Some(x), Some(y)) if sign == Sign::S32 => Some((x as i32).cmp(&(y as i32))),
+        (Some(x), Some(y)) => Some(x.cmp(&y)),
         (Some(_), None) => {
             inst.src.swap(0, 1);
             inst.op = VOp::M(Op::Isetp { cmp: swapped(cmp), sign, bop, ex });
@@ -402,36 +407,64 @@ fn fold_isetp(inst: &mut Inst, cmp: ICmp, sign: Sign, bop: BoolOp, ex: Extended)
         }
         _ => None,
     };
-    let with = inst.psrc[0];
-    let combine = |c: bool| match bop {
-        BoolOp::And => {
-            if c {
-                with
-            } else {
-                PSrc::FALSE
-            }
-        }
-        BoolOp::Or => {
-            if c {
-                PSrc::TRUE
-            } else {
-                with
-            }
-        }
-        BoolOp::Xor => {
-            if c {
-                with.negated()
-            } else {
-                with
-            }
-        }
+    let known = if ex.0 {
+        // The lower halves decide where the upper ones are equal. ptxas knows the result where it knows both.
+        let lower = inst.psrc[1].constant();
+        order.zip(lower).map(|(order, lower)| if order.is_eq() { lower } else { integer_holds(cmp, order) })
+    } else {
+        order.map(|order| integer_holds(cmp, order))
     };
+    let with = inst.psrc[0];
     match (known, with.constant(), bop) {
-        (Some(c), _, _) => Some(Known::preds(combine(c), combine(!c))),
+        (Some(holds), _, _) => Some(known_comparison(holds, bop, with)),
         (None, Some(false), BoolOp::And) => Some(Known::preds(PSrc::FALSE, PSrc::FALSE)),
         (None, Some(true), BoolOp::Or) => Some(Known::preds(PSrc::TRUE, PSrc::TRUE)),
         _ => None,
     }
+}
+
+/// Whether two words in this order compare so.
+const fn integer_holds(cmp: ICmp, order: Ordering) -> bool {
+    match cmp {
+        ICmp::Lt => order.is_lt(),
+        ICmp::Eq => order.is_eq(),
+        ICmp::Le => order.is_le(),
+        ICmp::Gt => order.is_gt(),
+        ICmp::Ne => order.is_ne(),
+        ICmp::Ge => order.is_ge(),
+    }
+}
+
+/// Whether two numbers compare so. Comparisons that end in `u` hold of NaN.
+fn float_holds(cmp: FCmp, a: f64, b: f64) -> bool {
+    let order = a.partial_cmp(&b);
+    match cmp {
+        FCmp::Lt => order.is_some_and(Ordering::is_lt),
+        FCmp::Eq => order.is_some_and(Ordering::is_eq),
+        FCmp::Le => order.is_some_and(Ordering::is_le),
+        FCmp::Gt => order.is_some_and(Ordering::is_gt),
+        FCmp::Ne => order.is_some_and(Ordering::is_ne),
+        FCmp::Ge => order.is_some_and(Ordering::is_ge),
+        FCmp::Num => order.is_some(),
+        FCmp::Nan => order.is_none(),
+        FCmp::Ltu => order.is_none_or(Ordering::is_lt),
+        FCmp::Equ => order.is_none_or(Ordering::is_eq),
+        FCmp::Leu => order.is_none_or(Ordering::is_le),
+        FCmp::Gtu => order.is_none_or(Ordering::is_gt),
+        FCmp::Neu => order.is_none_or(Ordering::is_ne),
+        FCmp::Geu => order.is_none_or(Ordering::is_ge),
+    }
+}
+
+/// Both results of a comparison that is known to hold or not, combined with a predicate.
+fn known_comparison(holds: bool, bop: BoolOp, with: PSrc) -> Known {
+    let combined = |holds: bool| match (bop, holds) {
+        (BoolOp::And, true) | (BoolOp::Or | BoolOp::Xor, false) => with,
+        (BoolOp::And, false) => PSrc::FALSE,
+        (BoolOp::Or, true) => PSrc::TRUE,
+        (BoolOp::Xor, true) => with.negated(),
+    };
+    Known::preds(combined(holds), combined(!holds))
 }
 
 fn fold_plop3(inst: &mut Inst, lut: Lut) -> Option<Known> {

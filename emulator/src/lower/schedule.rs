@@ -41,10 +41,9 @@ pub(super) fn run(f: &mut Func, registers: u16, room: &dyn Fn(u16) -> u16, sched
     let live = Liveness::of(f);
     let most = i32::from(registers) - SPARE;
     let mut needed = BUDGET;
-    let blocks = f.order.clone();
     // Blocks that need many registers whatever their order, with how many.
     let mut heavy: Vec<(Blk, i32)> = Vec::new();
-    for &b in &blocks {
+    for b in f.order.clone() {
         let mut least = 0;
         order(f, &live, b, |scheduler, long| match schedule {
             Schedule::Reuse => scheduler.by_reuse(most),

@@ -170,7 +170,7 @@ fn folds(op: &Op) -> bool {
         Op::Mul(mul) => mul.mode == Some(MulMode::Lo) || mul.mode == Some(MulMode::Wide),
         Op::Mad(mad) => mad.mode == MulMode::Lo && !mad.carry_in && !mad.carry_out && !mad.sat,
         Op::Min(op) | Op::Max(op) => !op.ty.is_float() && op.ty.bits() == 32,
-        Op::Setp(compare) => !compare.ty.is_float(),
+        Op::Setp(compare) => !compare.ty.is_float() || word(compare.ty) || compare.ty == T::F64,
         Op::Neg { ty, .. } => !is_packed(ty),
         Op::Mov { shape: MovShape::Scalar, .. }
         | Op::And(_)
@@ -232,15 +232,10 @@ fn absorbed(inst: &Inst, sources: &[Option<u64>]) -> Option<u64> {
     }
 }
 
-/// Whether a word that is compared with itself is as the comparison asks.
+/// Whether an integer that is compared with itself is as the comparison asks.
 fn compared_with_itself(inst: &Inst) -> Option<bool> {
     match inst.op {
-        Op::Setp(compare)
-            if !compare.ty.is_float()
-                && compare.ty.bits() == 32
-                && compare.combine.is_none()
-                && same(inst) =>
-        {
+        Op::Setp(compare) if !compare.ty.is_float() && compare.combine.is_none() && same(inst) => {
             Some(matches!(compare.comparison, Comparison::Eq | Comparison::Le | Comparison::Ge))
         }
         _ => None,

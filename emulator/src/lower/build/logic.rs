@@ -338,7 +338,9 @@ impl Builder<'_> {
             (32, _) => op.ty,
             _ => return Err(self.unsupported(inst, "a comparison of this type")),
         };
-        let (a, b) = (self.int_operand(inst, x, ty)?, self.int_operand(inst, y, ty)?);
+        let a = self.int_operand(inst, x, ty)?;
+        // One value where both are one register: the result is known.
+        let b = if x == y { a } else { self.int_operand(inst, y, ty)? };
         Ok(self.asm.isetp(cmp, sign, a, b))
     }
 

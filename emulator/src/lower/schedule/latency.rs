@@ -50,7 +50,7 @@ pub(super) enum Pipe {
 
 /// The pipe of an instruction that occupies it for several cycles.
 pub(super) fn pipe(inst: &Inst) -> Option<Pipe> {
-    let tensor = matches!(inst.op, VOp::M(op) if op.info().latency == LatencyClass::Tensor);
+    let tensor = matches!(inst.op, VOp::M(op) if op.tensor_quarters().is_some());
     (interval(inst) > 1).then_some(if tensor { Pipe::Tensor } else { Pipe::Shared })
 }
 

@@ -470,19 +470,20 @@ pub(super) fn lea_of_complement(word: &Instruction, args: &mut Args<'_>) -> Resu
     let source = Src { neg: false, ..sum.src[1] };
     let uniform = sum.pdst.iter().any(|pred| pred.is_uniform()) || !sum.udst.is_zero();
     let again = [sum.src[0], sum.src[2]].iter().any(|other| other.operand == source.operand);
-    if sum.src[0].neg || sum.src[2].neg || (uniform && again) {
+    let term = match source.operand {
+        Operand::Uniform(term) => Some(term),
+        _ => None,
+    };
+    if sum.src[0].neg || sum.src[2].neg || (uniform && (again || term.is_none())) {
         return Err("a complement in this place is not known of it".into());
     }
-    if let (true, Operand::Uniform(term)) = (uniform, source.operand) {
+    if let (true, Some(term)) = (uniform, term) {
         // There are no uniform registers to spare: the term is complemented where it is, and again behind the sum.
         let mut complement = lop3(0x0F, [source, Src::RZ, Src::RZ], Reg::RZ);
         complement.udst = term;
         sum.src[1] = source;
         let restored = if sum.udst == term { Vec::new() } else { vec![complement] };
         return Ok(Aside::of([vec![complement, sum], restored].concat()));
-    }
-    if uniform {
-        return Err("a complement in this place is not known of it".into());
     }
     let complement = lop3(0x0F, [source, Src::RZ, Src::RZ], args.temporary(0));
     sum.src[1] = Src::reg(complement.dst);

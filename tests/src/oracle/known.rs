@@ -7,6 +7,7 @@ use super::pure::evaluate;
 use emulator::ptx::{
     AddOp, Body, BoolOp, Comparison, Function, Inst, MovShape, MulMode, Op, Operand, RegId, Rounding,
 };
+use emulator::ptx::{Address, AddressBase, SpecialRegister, StateSpace, VarId};
 use emulator::ptx::{FmaOp, ScalarType, Statement};
 use std::collections::BTreeMap;
 
@@ -24,8 +25,48 @@ pub(super) enum Fact {
     Computes,
 }
 
-/// Registers with a known value.
-type Values = BTreeMap<RegId, u64>;
+/// Where the value of a register comes from. Two registers of one origin hold the same value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Origin {
+    /// Bytes of a parameter of the kernel, or of a constant variable: the variable, the first of them, the bits.
+    Constant(VarId, i64, u32),
+    /// A special register that is the same for all threads of a launch.
+    Launch(SpecialRegister),
+    /// A result of a statement, when that was last executed.
+    Result(usize, usize),
+}
+
+/// What is known of the registers.
+#[derive(Clone, Default)]
+struct Values {
+    /// Those with a known value.
+    constants: BTreeMap<RegId, u64>,
+    /// Those of which it is known where they come from.
+    origins: BTreeMap<RegId, Origin>,
+}
+
+impl Values {
+    /// Keeps what is known on another path as well; whether something else was known.
+    fn keep_common(&mut self, other: &Self) -> bool {
+        let before = (self.constants.len(), self.origins.len());
+        self.constants.retain(|reg, value| other.constants.get(reg) == Some(value));
+        self.origins.retain(|reg, origin| other.origins.get(reg) == Some(origin));
+        before != (self.constants.len(), self.origins.len())
+    }
+
+    /// Whether two sources are one register, or have one origin.
+    fn are_same(&self, a: &Operand, b: &Operand) -> bool {
+        let (Some(a), Some(b)) = (a.reg(), b.reg()) else { return false };
+        a == b || self.origins.get(&a).is_some_and(|origin| self.origins.get(&b) == Some(origin))
+    }
+
+    /// Gives a register a new value, the result of a statement with this number.
+    fn set_result(&mut self, reg: RegId, at: usize, number: usize) {
+        let origin = Origin::Result(at, number);
+        self.origins.retain(|_, other| *other != origin);
+        self.origins.insert(reg, origin);
+    }
+}
 
 /// What is known of a function.
 pub(super) struct Known {
@@ -40,13 +81,13 @@ impl Known {
         let count = body.statements.len();
         let mut known = Self { facts: vec![Fact::Skipped; count], always: vec![false; count] };
         let mut before: Vec<Option<Values>> = vec![None; count + 1];
-        before[0] = Some(Values::new());
+        before[0] = Some(Values::default());
         let mut queue = vec![0];
         while let Some(at) = queue.pop() {
             let (Some(statement), Some(values)) = (body.statements.get(at), &before[at]) else { continue };
             let mut values = values.clone();
             if let Statement::Inst(inst) = statement {
-                (known.facts[at], known.always[at]) = step(function, inst, &mut values);
+                (known.facts[at], known.always[at]) = step(function, inst, at, &mut values);
             } else {
                 (known.facts[at], known.always[at]) = (Fact::Computes, true);
             }
@@ -56,9 +97,7 @@ impl Known {
                     queue.push(next);
                     continue;
                 };
-                let common = old.len();
-                old.retain(|reg, value| values.get(reg) == Some(value));
-                if old.len() != common {
+                if old.keep_common(&values) {
                     queue.push(next);
                 }
             }
@@ -100,8 +139,9 @@ impl Known {
 }
 
 /// One instruction: what is known of it, and whether its guard always holds.
-fn step(function: &Function, inst: &Inst, values: &mut Values) -> (Fact, bool) {
-    let guard = inst.guard.map(|guard| values.get(&guard.reg).map(|value| (*value != 0) != guard.negated));
+fn step(function: &Function, inst: &Inst, at: usize, values: &mut Values) -> (Fact, bool) {
+    let guard =
+        inst.guard.map(|guard| values.constants.get(&guard.reg).map(|value| (*value != 0) != guard.negated));
     if guard == Some(Some(false)) {
         return (Fact::Skipped, false);
     }
@@ -109,6 +149,7 @@ fn step(function: &Function, inst: &Inst, values: &mut Values) -> (Fact, bool) {
     let bits = |reg: RegId| function.register(reg).ty.bits();
     let sources: Vec<Option<u64>> =
         inst.srcs().iter().flat_map(Operand::elements).map(|source| value(source, values, &bits)).collect();
+    let same = inst.srcs().len() > 1 && values.are_same(&inst.srcs()[0], &inst.srcs()[1]);
     let mut fact = Fact::Computes;
     let mut results: Vec<Option<u64>> = Vec::new();
     if always {
@@ -118,13 +159,13 @@ fn step(function: &Function, inst: &Inst, values: &mut Values) -> (Fact, bool) {
         if let Some(folded) = folded.filter(|results| !is_nan(&inst.op, results[0])) {
             fact = Fact::Constant;
             results = folded.iter().copied().map(Some).collect();
-        } else if let Some(holds) = compared_with_itself(inst) {
+        } else if let Some(holds) = compared_with_itself(inst, same) {
             fact = Fact::Constant;
             results = [holds, !holds].map(|holds| Some(u64::from(holds))).into();
-        } else if let Some(constant) = absorbed(inst, &sources) {
+        } else if let Some(constant) = absorbed(inst, &sources, same) {
             fact = Fact::Constant;
             results = vec![Some(constant)];
-        } else if let Some(source) = copied(inst, &sources) {
+        } else if let Some(source) = copied(inst, &sources, same) {
             fact = Fact::Copy(source);
             results = vec![sources[source]];
         }
@@ -132,14 +173,59 @@ fn step(function: &Function, inst: &Inst, values: &mut Values) -> (Fact, bool) {
     for (number, dst) in inst.dsts().iter().flat_map(Operand::elements).enumerate() {
         let Some(reg) = dst.reg() else { continue };
         match results.get(number).copied().flatten() {
-            Some(value) => values.insert(reg, low(value, bits(reg))),
-            None => values.remove(&reg),
+            Some(value) => values.constants.insert(reg, low(value, bits(reg))),
+            None => values.constants.remove(&reg),
         };
+        values.origins.remove(&reg);
+        if !always {
+            continue;
+        }
+        let source = match fact {
+            Fact::Copy(source) => inst.srcs().get(source),
+            _ => None,
+        };
+        match source.map(|source| (source, source.reg())) {
+            Some((_, Some(source))) if source != reg && bits(source) == bits(reg) => {
+                if !values.origins.contains_key(&source) {
+                    values.set_result(source, at, number);
+                }
+                values.origins.insert(reg, values.origins[&source]);
+            }
+            Some((Operand::Special(special), _)) if is_launch_constant(*special) => {
+                values.origins.insert(reg, Origin::Launch(*special));
+            }
+            _ => match constant_word(function, inst, number, bits(reg)) {
+                Some(origin) => drop(values.origins.insert(reg, origin)),
+                None => values.set_result(reg, at, number),
+            },
+        }
     }
     (fact, always)
 }
 
+/// Special registers that machine code reads from the constant bank.
+fn is_launch_constant(special: SpecialRegister) -> bool {
+    matches!(special, SpecialRegister::Ntid(_) | SpecialRegister::Nctaid(_))
+}
+
+/// The origin of a loaded element of a parameter or constant variable that is whole words of the constant bank.
+fn constant_word(function: &Function, inst: &Inst, number: usize, wanted: u32) -> Option<Origin> {
+    let Op::Ld(load) = inst.op else { return None };
+    let is_constant = match load.space {
+        StateSpace::Param => function.is_kernel,
+        space => space == StateSpace::Const,
+    };
+    let Operand::Mem(Address { base: AddressBase::Var(var), offset }) = inst.srcs().first()? else {
+        return None;
+    };
+    let bits = load.ty.bits();
+    let first = offset + number as i64 * i64::from(bits / 8);
+    (is_constant && bits >= 32 && bits == wanted && first % 4 == 0)
+        .then_some(Origin::Constant(*var, first, bits))
+}
+
 fn value(source: &Operand, values: &Values, bits: &impl Fn(RegId) -> u32) -> Option<u64> {
+    let values = &values.constants;
     match source {
         Operand::Reg(reg) => values.get(reg).copied(),
         Operand::NotReg(reg) => values.get(reg).map(|value| value ^ 1),
@@ -209,14 +295,14 @@ fn nan(ty: ScalarType, bits: u64) -> bool {
 }
 
 /// The result of an integer instruction that one constant decides.
-fn absorbed(inst: &Inst, sources: &[Option<u64>]) -> Option<u64> {
+fn absorbed(inst: &Inst, sources: &[Option<u64>], same: bool) -> Option<u64> {
     let is = |value: u64| sources.iter().take(2).any(|source| *source == Some(value));
     match inst.op {
         Op::And(_) if is(0) => Some(0),
         Op::Or(ty) if is(low(u64::MAX, ty.bits())) => Some(low(u64::MAX, ty.bits())),
-        Op::Xor(_) if same(inst) => Some(0),
+        Op::Xor(_) if same => Some(0),
         Op::Sub(AddOp { ty, carry_in: false, carry_out: false, sat: false, .. })
-            if !ty.is_float() && same(inst) =>
+            if !ty.is_float() && same =>
         {
             Some(0)
         }
@@ -233,23 +319,18 @@ fn absorbed(inst: &Inst, sources: &[Option<u64>]) -> Option<u64> {
 }
 
 /// Whether an integer that is compared with itself is as the comparison asks.
-fn compared_with_itself(inst: &Inst) -> Option<bool> {
+fn compared_with_itself(inst: &Inst, same: bool) -> Option<bool> {
     match inst.op {
-        Op::Setp(compare) if !compare.ty.is_float() && compare.combine.is_none() && same(inst) => {
+        Op::Setp(compare) if !compare.ty.is_float() && compare.combine.is_none() && same => {
             Some(matches!(compare.comparison, Comparison::Eq | Comparison::Le | Comparison::Ge))
         }
         _ => None,
     }
 }
 
-/// Whether the first two sources are one register.
-fn same(inst: &Inst) -> bool {
-    inst.srcs().len() > 1 && inst.srcs()[0].reg().is_some() && inst.srcs()[0] == inst.srcs()[1]
-}
-
 /// The source that an instruction copies: a choice that is known or has one outcome, or an operation that changes nothing.
-fn copied(inst: &Inst, sources: &[Option<u64>]) -> Option<usize> {
-    let equal = || same(inst) || sources[0].is_some() && sources[0] == sources[1];
+fn copied(inst: &Inst, sources: &[Option<u64>], same: bool) -> Option<usize> {
+    let equal = || same || sources[0].is_some() && sources[0] == sources[1];
     // The other source, if one of two has a value.
     let beside = |value: u64| match (sources[0] == Some(value), sources[1] == Some(value)) {
         (_, true) => Some(0),
@@ -266,8 +347,8 @@ fn copied(inst: &Inst, sources: &[Option<u64>]) -> Option<usize> {
             Some(sign) if selector_ty != ScalarType::F32 => Some(usize::from((sign as u32 as i32) < 0)),
             _ => equal().then_some(0),
         },
-        Op::And(ty) => beside(low(u64::MAX, ty.bits())).or(same(inst).then_some(0)),
-        Op::Or(_) => beside(0).or(same(inst).then_some(0)),
+        Op::And(ty) => beside(low(u64::MAX, ty.bits())).or(same.then_some(0)),
+        Op::Or(_) => beside(0).or(same.then_some(0)),
         Op::Xor(_) => beside(0),
         Op::Add(add) if !add.ty.is_float() && !add.carry_in && !add.carry_out && !is_packed(add.ty) => {
             beside(0)

@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyDict, PyString};
 use timing::config::{Loaded, load};
 use timing::overrides;
 use timing::stats::EnergyTable;
-use timing::techniques::{Catalogue, Technique};
+use timing::techniques::Technique;
 
 /// The techniques of a replay as they were named.
 #[derive(Default)]
@@ -128,7 +128,7 @@ impl Setup {
         overrides::refuse_unused(&set, &loaded.config)?;
         let notes = overrides::partly_used(&set, &loaded.config);
         let energy = EnergyTable::load(&loaded.config.energy)?;
-        let catalogue = Catalogue::built_in();
+        let catalogue = timing::techniques::built_in();
         energy.check(catalogue.infos())?;
         let techniques = catalogue.select(words, &loaded.config).map_err(|why| why.to_string())?;
         Ok(Setup { loaded, energy, techniques, is_python: false, notes })

@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use serde_json::Value;
 use timing::config::builtin;
 use timing::stats::{EnergyTable, Stats};
-use timing::techniques::Catalogue;
 
 /// Every number of some statistics, in the order of the JSON.
 pub(crate) fn of(stats: &Stats, energy: &EnergyTable) -> Vec<(String, f64)> {
@@ -34,7 +33,7 @@ fn add(name: &str, value: &Value, rows: &mut Vec<(String, f64)>) {
 pub(crate) fn techniques() -> PyResult<Table> {
     let columns = ["technique", "summary", "paper"].map(report::Column::text);
     let mut table = report::Table::new("Techniques", columns);
-    Catalogue::built_in()
+    timing::techniques::built_in()
         .infos()
         .for_each(|info| table.push(report::cells![info.name, info.summary, info.paper]));
     Table::of_report(&table)

@@ -8,7 +8,6 @@ use tests::fuzz::Reached;
 use tests::fuzz::accelsim::{fuzz_import, input};
 use timing::config::GpuConfig;
 use timing::replay::{Replay, ReplayOptions, replay};
-use timing::techniques::Catalogue;
 use trace_format::isa::{Inst, Kind};
 use trace_format::reader::Trace;
 use trace_format::validate::{Progress, validate};
@@ -124,7 +123,8 @@ fn techniques_that_check_values_refuse_an_imported_trace_by_name() {
     let (_, back) = there_and_back("vectoradd", folder.path());
     let config = timing::config::load("gtx480", &[]).expect("a configuration").config;
     let run = |name: &str| {
-        let techniques = Catalogue::built_in().select(&[name.to_owned()], &config).expect("a technique");
+        let techniques =
+            timing::techniques::built_in().select(&[name.to_owned()], &config).expect("a technique");
         replay(&back, &config, &techniques, &ReplayOptions::default()).map_err(|why| why.to_string())
     };
     let refused = run("bow").expect_err("bow compares values");

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use tests::timing_slice;
 use timing::replay::{ReplayOptions, replay};
 use timing::stats::EnergyTable;
-use timing::techniques::Catalogue;
 use trace_format::container::{Contents, Header};
 use trace_format::reader::Trace;
 use trace_format::validate::{Progress, validate};
@@ -83,7 +82,7 @@ fn a_technique_that_checks_values_refuses_it_by_name() {
     let manifest = all.iter().find(|path| path.ends_with("vectoradd.toml")).expect("a workload");
     let trace = record(manifest, dir.path(), Contents::Addresses);
     let config = timing::config::load("gtx480", &[]).expect("a configuration");
-    let techniques = Catalogue::built_in().select(&["bow".to_owned()], &config.config).expect("bow");
+    let techniques = timing::techniques::built_in().select(&["bow".to_owned()], &config.config).expect("bow");
     let refused = replay(&trace, &config.config, &techniques, &ReplayOptions::default());
     let text = refused.expect_err("a refusal").to_string();
     for part in ["bow", "vectoradd", "--addresses-only", "record it without"] {

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use timing::reproduce::{Experiment, PAPERS, Workloads};
-use timing::techniques::Catalogue;
 
 #[test]
 fn programs_of_papers_are_the_workloads_that_name_the_paper() -> Result<(), String> {
@@ -13,7 +12,7 @@ fn programs_of_papers_are_the_workloads_that_name_the_paper() -> Result<(), Stri
     let mut of_experiments = BTreeMap::new();
     let mut shared = BTreeSet::new();
     for (paper, text) in PAPERS {
-        let experiment = Experiment::parse(text, paper, &Catalogue::built_in())?;
+        let experiment = Experiment::parse(text, paper, &timing::techniques::built_in())?;
         for program in &experiment.programs {
             found.find(&program.workload).map_err(|why| format!("{paper}, {}: {why}", program.name))?;
             of_experiments.insert(((*paper).to_owned(), program.name.clone()), program.workload.clone());

@@ -9,7 +9,6 @@ use tests::workloads;
 use timing::config::{GpuConfig, load};
 use timing::replay::{ReplayOptions, replay};
 use timing::stats::{Stall, Stats};
-use timing::techniques::Catalogue;
 use trace_format::reader::{Launch, Trace};
 
 fn machine(set: &[&str]) -> GpuConfig {
@@ -23,7 +22,7 @@ fn built_in(name: &str, set: &[&str]) -> GpuConfig {
 
 fn run(trace: &Trace, config: &GpuConfig, techniques: &[&str], threads: usize) -> Result<Stats, String> {
     let names: Vec<String> = techniques.iter().map(|name| (*name).to_owned()).collect();
-    let chosen = Catalogue::built_in().select(&names, config).map_err(|why| why.to_string())?;
+    let chosen = timing::techniques::built_in().select(&names, config).map_err(|why| why.to_string())?;
     let options = ReplayOptions { threads, ..ReplayOptions::default() };
     let replayed = replay(trace, config, &chosen, &options).map_err(|why| why.to_string())?;
     Ok(replayed.total)

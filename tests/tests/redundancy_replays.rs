@@ -7,14 +7,13 @@ use std::sync::Mutex;
 use tests::recording::record;
 use timing::config::load;
 use timing::replay::{ReplayOptions, replay};
-use timing::techniques::Catalogue;
 use trace_format::reader::Trace;
 
 /// Warp instructions that a technique lets warps skip, on a machine with enough registers for every kernel.
 fn skipped(trace: &Trace, technique: &str) -> Result<u64, String> {
     let set = ["sm.registers=65536".to_owned(), "sm.max_registers_per_thread=255".to_owned()];
     let config = load("dac-fermi", &set).map_err(|why| why.to_string())?.config;
-    let techniques = Catalogue::built_in().select(&[technique.to_owned()], &config);
+    let techniques = timing::techniques::built_in().select(&[technique.to_owned()], &config);
     let techniques = techniques.map_err(|why| why.to_string())?;
     let replayed = replay(trace, &config, &techniques, &ReplayOptions::default());
     let counters = replayed.map_err(|why| format!("{technique}: {why}"))?.total.counters;

@@ -5,7 +5,6 @@ use tests::recording::record;
 use timing::config::load;
 use timing::replay::{ReplayOptions, replay};
 use timing::studies::{self, Input};
-use timing::techniques::Catalogue;
 use trace_format::reader::Trace;
 
 /// Loads that LARF shares, alone or with LAS.
@@ -15,7 +14,7 @@ fn shared(trace: &Trace, techniques: &[&str], set: &[&str]) -> Result<u64, Strin
     let set: Vec<String> = set.map(|item| (*item).to_owned()).collect();
     let config = load("larf-pascal", &set).map_err(|why| why.to_string())?.config;
     let names: Vec<String> = techniques.iter().map(|name| (*name).to_owned()).collect();
-    let techniques = Catalogue::built_in().select(&names, &config).map_err(|why| why.to_string())?;
+    let techniques = timing::techniques::built_in().select(&names, &config).map_err(|why| why.to_string())?;
     let replayed = replay(trace, &config, &techniques, &ReplayOptions::default());
     Ok(replayed.map_err(|why| why.to_string())?.total.counters.satisfied_accesses)
 }

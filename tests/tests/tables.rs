@@ -13,7 +13,6 @@ use std::sync::LazyLock;
 use timing::config::load;
 use timing::replay::{Replay, ReplayOptions, replay};
 use timing::stats::{EnergyTable, Stats};
-use timing::techniques::Catalogue;
 use trace_format::reader::Trace;
 
 /// A table: its header, and its rows by column.
@@ -115,7 +114,8 @@ fn run(trace: &Trace, machine: &str, set: &str, techniques: &str) -> Result<Repl
         text.split(by).filter(|item| !item.is_empty()).map(str::to_owned).collect()
     };
     let config = load(machine, &list(set, ';')).expect("a configuration").config;
-    let techniques = Catalogue::built_in().select(&list(techniques, ','), &config).expect("techniques");
+    let techniques =
+        timing::techniques::built_in().select(&list(techniques, ','), &config).expect("techniques");
     let options = ReplayOptions { threads: 2, ..ReplayOptions::default() };
     replay(trace, &config, &techniques, &options).map_err(|why| why.to_string())
 }

@@ -16,7 +16,6 @@ use timing::config::load;
 use timing::occupancy::{Demand, occupancy};
 use timing::replay::{ReplayOptions, replay};
 use timing::reproduce::{Experiment, paper};
-use timing::techniques::Catalogue;
 use trace_format::reader::Trace;
 
 const COLUMNS: [&str; 15] = [
@@ -51,7 +50,7 @@ type Row = BTreeMap<&'static str, String>;
 /// The machine with which a paper measured.
 fn machine_of(name: &str) -> String {
     let text = paper(name).expect("a paper with experiments");
-    let experiment = Experiment::parse(text, name, &Catalogue::built_in()).expect("experiments");
+    let experiment = Experiment::parse(text, name, &timing::techniques::built_in()).expect("experiments");
     experiment.paper.machine
 }
 

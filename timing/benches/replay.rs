@@ -11,7 +11,6 @@ use divan::counter::ItemsCount;
 use std::path::Path;
 use timing::config::load;
 use timing::replay::{ReplayOptions, replay};
-use timing::techniques::Catalogue;
 use trace_format::isa::*;
 use trace_format::reader::{Launch, Trace};
 use trace_format::semantics::{Banks, Geometry};
@@ -181,7 +180,7 @@ fn bench(bencher: Bencher<'_, '_>, what: fn() -> (MachineKernel, Geometry), tech
     let instructions: u64 = trace.launches().iter().map(Launch::warp_instructions).sum();
     let config = load("titanx-pascal", &[]).unwrap().config;
     let names: Vec<String> = tech.iter().map(|name| (*name).to_owned()).collect();
-    let techniques = Catalogue::built_in().select(&names, &config).unwrap();
+    let techniques = timing::techniques::built_in().select(&names, &config).unwrap();
     bencher.counter(ItemsCount::new(instructions)).bench_local(|| {
         let options = ReplayOptions { threads, ..ReplayOptions::default() };
         replay(&trace, &config, &techniques, &options).unwrap()

@@ -15,48 +15,32 @@
 //! ```
 
 pub mod accuracy;
-mod analysis;
-mod banks;
-#[cfg(test)]
-mod believable;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod compare;
-pub mod config;
 pub mod correlate;
-mod engine;
-mod error;
 pub mod explore;
-mod memory;
 pub mod named;
 mod numbers;
-pub mod observe;
 pub mod overrides;
-mod policy;
 mod pool;
 pub mod provenance;
-pub use warplab_technique::{occupancy, program};
-pub mod replay;
 pub mod reports;
 pub mod reproduce;
-mod sched;
-mod sm;
-mod source;
-pub mod stats;
 pub mod store;
-pub mod studies;
 pub mod sweep;
 pub mod techniques;
-#[cfg(test)]
-mod testing;
 pub mod traces;
 pub mod view;
 pub mod why;
 
+pub use warplab_model::{config, observe, replay, stats};
+pub use warplab_studies as studies;
+pub use warplab_technique::{occupancy, program};
+
 pub mod internals {
     //! Parts of the model that tests hold against twins of their own; nothing else uses them.
 
-    pub use crate::source::{MemAccess, SourceError, Step, Upcoming};
-    pub use crate::studies::redundancy::{Tally, of_launch};
-    pub use crate::studies::source::{LaunchPaths, TraceLaunch, WarpPath};
+    pub use warplab_model::source::{MemAccess, SourceError, Step, Upcoming};
+    pub use warplab_studies::internals::*;
 }

@@ -36,8 +36,8 @@ impl NamedMachine {
     ///
     /// ```
     /// use timing::named::NamedMachine;
-    /// use timing::techniques::Catalogue;
-    /// let parse = |text| NamedMachine::parse(text, "gtx480", &[], &Catalogue::built_in());
+    /// use timing::techniques::built_in;
+    /// let parse = |text| NamedMachine::parse(text, "gtx480", &[], &built_in());
     /// let wide = parse("w5: bow, technique.bow.window=5")?;
     /// assert_eq!((wide.name.as_str(), wide.config.as_str()), ("w5", "gtx480"));
     /// assert_eq!(parse("qv100, sm.max_warps=32")?.name, "qv100 sm.max_warps=32");
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<NamedMachine, String> {
-        NamedMachine::parse(text, "gtx480", &["sm.max_warps=32".to_owned()], &Catalogue::built_in())
+        NamedMachine::parse(text, "gtx480", &["sm.max_warps=32".to_owned()], &crate::techniques::built_in())
     }
 
     #[test]

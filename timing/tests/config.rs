@@ -45,7 +45,7 @@ fn every_value_is_shown_with_its_place_and_source() {
 #[test]
 fn an_option_file_becomes_a_configuration_that_can_be_used() {
     let folder = tempfile::tempdir().expect("a folder");
-    let text = include_str!("gpgpusim/SM7_QV100.config");
+    let text = include_str!("../model/tests/gpgpusim/SM7_QV100.config");
     std::fs::write(folder.path().join("gpgpusim.config"), text).expect("a file");
     let arguments = ["import", "gpgpusim.config", "-o", "mine.toml", "--compare", "qv100-collectors"];
     let (success, shown, told) = timing(folder.path(), &arguments);

@@ -10,7 +10,6 @@ use timing::observe::ViewOptions;
 use timing::replay::{Replay, ReplayOptions, replay};
 use timing::stats::Column;
 use timing::stats::{COUNTERS, Stall, TechniqueStats};
-use timing::techniques::Catalogue;
 use timing::view::{konata, timeline};
 use trace_format::reader::Trace;
 
@@ -26,7 +25,7 @@ fn run(trace: &Trace, gpu: &str, set: &[&str], techniques: &[&str], view: ViewOp
     let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
     let config = load(gpu, &set).expect("a configuration").config;
     let names: Vec<String> = techniques.iter().map(|name| (*name).to_owned()).collect();
-    let techniques = Catalogue::built_in().select(&names, &config).expect("techniques");
+    let techniques = timing::techniques::built_in().select(&names, &config).expect("techniques");
     let options = ReplayOptions { view, threads: 2, ..ReplayOptions::default() };
     replay(trace, &config, &techniques, &options).expect("a replay")
 }
@@ -651,7 +650,7 @@ fn columns_are_found_by_name() {
         assert_eq!(Column::find(row.name, &[]).expect("a counter").name(), row.name);
     }
     assert!(Column::find("ipcc", &[]).expect_err("unknown").contains("ipcc"));
-    let catalogue = Catalogue::built_in();
+    let catalogue = timing::techniques::built_in();
     let corf = catalogue.info("corf").expect("built in");
     assert!(Column::find("corf.supplied", &[]).is_err(), "it is not in the run");
     assert_eq!(

@@ -83,7 +83,7 @@ impl Declared {
                 "a technique cannot be called `{name}`: names have small letters, digits, `-` and `+`"
             )));
         }
-        if timing::techniques::Catalogue::built_in().info(&name).is_some() {
+        if timing::techniques::built_in().info(&name).is_some() {
             return Err(error(format!("there are two techniques called `{name}`")));
         }
         let base = object.py().import("warplab.technique")?.getattr("Technique")?;

@@ -3,13 +3,13 @@
 use super::error::CliError;
 use super::{lookup, output, workloads};
 use crate::config::{builtin, load_text};
-use crate::policy::PolicyEntry;
 use crate::stats::counter_entries;
 use crate::stats::{COUNTERS, EnergyTable, LATENCIES, Stall};
 use crate::studies;
 use crate::techniques::{Catalogue, ParamInfo, TechniqueInfo};
 use clap::Args;
 use warplab_host::tables;
+use warplab_model::policy::PolicyEntry;
 
 /// Arguments of `timing list`.
 #[derive(Args, Debug)]
@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
         section("Configurations (--config NAME or FILE.toml)", "file", gpus),
         section("Energy tables (--set energy=NAME or FILE.toml)", "file", tables),
     ];
-    text.extend(crate::policy::KINDS.iter().map(|(kind, keys, rows)| {
+    text.extend(warplab_model::policy::KINDS.iter().map(|(kind, keys, rows)| {
         let row =
             |row: &PolicyEntry| [row.info.name, row.info.summary, row.info.paper].map(str::to_owned).to_vec();
         section(&format!("{kind} (--set KEY=NAME; keys are {keys})"), "paper", rows.iter().map(row))
@@ -89,7 +89,7 @@ fn clean(doc: &str) -> String {
 
 /// Description of a policy; none if there is no policy with this name.
 fn policy(name: &str) -> Option<String> {
-    let (keys, row) = crate::policy::KINDS
+    let (keys, row) = warplab_model::policy::KINDS
         .iter()
         .find_map(|(_, keys, rows)| Some((keys, rows.iter().find(|row| row.info.name == name)?)))?;
     let mut text = format!("{name}: {}\n{}\nIt is a value of {keys}.\n", row.info.summary, row.info.paper);

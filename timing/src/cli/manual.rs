@@ -47,7 +47,7 @@ fn values(catalogue: &Catalogue) -> Vec<(&'static str, Vec<String>)> {
     let studies: Vec<String> = studies::registry().map(|row| row.name.to_owned()).collect();
     let with = |names: &[String], further: &[&str]| [names, &owned(further.to_vec())].concat();
     let policies: Vec<&str> =
-        crate::policy::KINDS.iter().flat_map(|kind| kind.2).map(|row| row.info.name).collect();
+        warplab_model::policy::KINDS.iter().flat_map(|kind| kind.2).map(|row| row.info.name).collect();
     let of_techniques = catalogue.infos().flat_map(|info| {
         (info.params)().into_iter().map(|param| format!("technique.{}.{}=", info.name, param.name))
     });

@@ -27,7 +27,7 @@ mod views;
 mod why;
 mod workloads;
 
-use crate::techniques::{Catalogue, Registration};
+use crate::techniques::Registration;
 use clap::{CommandFactory, Parser, Subcommand};
 use error::CliError;
 use std::ffi::OsString;
@@ -102,7 +102,7 @@ pub fn fit_tables() {
 /// }
 /// ```
 pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let catalogue = match Catalogue::built_in().with(techniques) {
+    let catalogue = match crate::techniques::built_in().with(techniques) {
         Ok(catalogue) => catalogue,
         Err(why) => {
             warplab_host::say!("error: {why}");

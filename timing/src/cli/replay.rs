@@ -6,7 +6,6 @@ use super::output;
 use super::progress::LateBar;
 use super::shared::{MachineArguments, ReplayArguments, TechniqueArguments};
 use crate::config::GpuConfig;
-use crate::engine::Progress;
 use crate::named::{NamedMachine, Ready};
 use crate::observe::ViewOptions;
 use crate::provenance::{KEY, Provenance};
@@ -21,6 +20,7 @@ use std::path::{Path, PathBuf};
 use trace_format::reader::Trace;
 use warplab_host::tables;
 use warplab_host::text::cell;
+use warplab_model::replay::Progress;
 
 /// Arguments of `timing replay`.
 #[derive(Args, Debug)]

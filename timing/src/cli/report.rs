@@ -6,7 +6,6 @@ use super::progress::LateBar;
 use super::shared::{MachineArguments, ReplayArguments, words};
 use super::{compare, output};
 use crate::compare as comparison;
-use crate::engine::Progress;
 use crate::overrides::{partly_used, refuse_parameters, refuse_unused};
 use crate::replay::Selection;
 use crate::reports::{self, Contents, Lab, Measuring, Variant, Workload, unique_labels};
@@ -14,6 +13,7 @@ use crate::studies::{self, Input, Options, StudyError, StudyResult};
 use crate::techniques::Catalogue;
 use clap::Args;
 use std::path::{Path, PathBuf};
+use warplab_model::replay::Progress;
 
 /// Arguments of `timing report`.
 #[derive(Args, Debug)]

@@ -5,7 +5,6 @@ use super::left_out::LeftOut;
 use super::output;
 use super::progress::LateBar;
 use super::shared::{ReplayArguments, TechniqueArguments};
-use crate::engine::Progress;
 use crate::provenance::{KEY, Provenance};
 use crate::replay::{Replay, ReplayOptions, replay};
 use crate::techniques::Catalogue;
@@ -14,6 +13,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use trace_format::reader::Trace;
+use warplab_model::replay::Progress;
 
 /// Arguments of `timing why`.
 #[derive(Args, Debug)]

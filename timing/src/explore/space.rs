@@ -193,7 +193,7 @@ mod tests {
         let techniques = tech.iter().map(|all| all.iter().map(|one| (*one).to_owned()).collect()).collect();
         let vary = vary.iter().map(|text| Vary::parse(text)).collect::<Result<_, _>>()?;
         let space = Space { techniques, pairs, vary, ..Space::default() };
-        let points = space.points(Base { config: "gtx480", set: &[] }, &Catalogue::built_in())?;
+        let points = space.points(Base { config: "gtx480", set: &[] }, &crate::techniques::built_in())?;
         Ok(points.into_iter().map(|point| point.label).collect())
     }
 
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn machines_have_every_combination_and_stand_beside_their_configurations() {
-        let catalogue = Catalogue::built_in();
+        let catalogue = crate::techniques::built_in();
         let set = ["sm.max_blocks=4".to_owned()];
         let base = Base { config: "gtx480", set: &set };
         let machine = |text: &&str| NamedMachine::parse(text, base.config, &[], &catalogue).expect("read");

@@ -3,8 +3,6 @@
 use super::waits::Waits;
 use super::words::ratio;
 use crate::config::{GpuConfig, Loaded, load};
-use crate::engine::Progress;
-use crate::error::ReplayError;
 use crate::named::NamedMachine;
 use crate::observe::ViewOptions;
 use crate::provenance::Provenance;
@@ -12,6 +10,8 @@ use crate::replay::{Replay, ReplayOptions, Selection, replay};
 use crate::stats::{EnergyTable, Stats};
 use crate::techniques::{Catalogue, TechniqueInfo, Techniques};
 use trace_format::reader::Trace;
+use warplab_model::replay::Progress;
+use warplab_model::replay::ReplayError;
 
 /// Maximum number of instructions and slots recorded for the hot spots of a trace, which bounds memory to
 /// about 100 MB.

@@ -4,7 +4,6 @@
 //!
 //! A cycle of the SM clock is shown as a microsecond, the unit of the format.
 
-use crate::memory::{RequestKind, Token};
 use crate::observe::record::{NEVER, Recording, RequestRecord, SlotRun, Stay};
 use crate::provenance::KEY;
 use crate::replay::{LaunchStats, Replay};
@@ -15,6 +14,7 @@ use std::fmt;
 use std::io::{self, Write};
 use trace_format::isa::MachineKernel;
 use trace_format::reader::Trace;
+use warplab_model::observe::{RequestKind, Token};
 
 mod counters;
 mod l2;

@@ -589,9 +589,9 @@ mod tests {
     use super::*;
     use crate::config::load;
     use crate::replay::LaunchStats;
-    use crate::testing::{Builder, Hand, r};
     use trace_format::isa::{SpecialReg, Src};
     use trace_format::semantics::Geometry;
+    use warplab_model::testing::{Builder, Hand, r};
 
     #[test]
     fn every_cause_of_the_accounting_belongs_to_one_limit() {

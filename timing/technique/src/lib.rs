@@ -16,6 +16,7 @@
 //! - **Accounts balance.** The supplied and lost values, by cause, sum to the opportunities
 //!   ([`Cx::opportunity`], [`Cx::lost`]); the engine checks it at the end of every kernel.
 
+pub mod banks;
 pub mod config;
 pub mod context;
 pub mod control;
@@ -52,6 +53,9 @@ pub use verdict::{
 };
 pub use view::{Answered, InFlightId, InstView, MemAccess, WarpView};
 pub use write::{RegisterWrite, Rewritten, WriteTo};
+
+/// Bytes of a line of the caches.
+pub const LINE_BYTES: u64 = 128;
 
 /// Version of this interface; it increases when existing techniques must be changed.
 pub const INTERFACE_VERSION: u32 = 5;

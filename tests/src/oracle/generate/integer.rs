@@ -79,10 +79,11 @@ fn word_only(w: &mut Writer<'_>, guard: &str) -> String {
     match w.dice.below(6) {
         0 => {
             let op = w.dice.pick(&["add", "sub"]);
-            // ptxas takes `add.sat(sub(a, b), b)` for `a`, so that what it knows of the operands is hidden from it.
+            // ptxas takes `add.sat(sub(a, b), b)` for `a`, and `add.sat(1, add(a, 2))` for `add.sat(3, a)`, so that what it
+            // knows of the operands is hidden from it.
             match w.strict() {
                 true => format!(
-                    "{{\n.reg .b32 %hidden;\nbrev.b32 %hidden, {a};\n{guard}{op}.sat.s32 {d}, %hidden, {b};\n}}"
+                    "{{\n.reg .b32 %hidden, %other;\nbrev.b32 %hidden, {a};\nbrev.b32 %other, {b};\n{guard}{op}.sat.s32 {d}, %hidden, %other;\n}}"
                 ),
                 false => format!("{guard}{op}.sat.s32 {d}, {a}, {b};"),
             }

@@ -1,12 +1,12 @@
 //! Counter tracks: the GPU's from samples of the counters, and those of each shown SM from its records.
 
 use super::writer::Writer;
-use crate::memory::RequestKind;
 use crate::observe::record::{NEVER, Recording};
 use crate::replay::Replay;
 use crate::stats::{Column, Counters, Sample, Series, Stall};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
+use warplab_model::observe::RequestKind;
 
 /// Most points of all counter tracks of SMs, and points that each track may have in any case.
 const MOST_POINTS: usize = 100_000;

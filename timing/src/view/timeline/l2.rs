@@ -2,13 +2,13 @@
 //! of the load.
 
 use super::writer::{Event, Writer, slot_track};
-use crate::memory::{RequestKind, Served};
 use crate::observe::record::{NEVER, Recording, RequestRecord};
 use crate::replay::Replay;
 use crate::stats::Stall;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+use warplab_model::observe::{RequestKind, Served};
 
 /// Process of the slices, behind those of the SMs.
 const L2: u32 = 1_000_000;

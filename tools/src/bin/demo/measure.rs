@@ -22,7 +22,7 @@ const VARIANTS: [(&str, &[&str]); 4] =
 /// An unknown or contradictory configuration.
 pub(crate) fn lab(config: &str) -> Result<Lab, Failure> {
     let techniques = VARIANTS.map(|(_, words)| words.iter().map(|&word| word.to_owned()).collect());
-    let mut lab = Lab::new(config, &[], &techniques, &timing::techniques::Catalogue::built_in())?;
+    let mut lab = Lab::new(config, &[], &techniques, &timing::techniques::built_in())?;
     for (variant, (label, _)) in lab.variants.iter_mut().zip(VARIANTS) {
         label.clone_into(&mut variant.label);
     }

@@ -4,7 +4,7 @@ use super::super::args::Args;
 use super::super::code::{Aside, Place, Refusal, moved};
 use super::super::float;
 use super::super::half::{self, EXCHANGED};
-use super::parts::{lop3, permuted};
+use super::parts::{in_register, lop3, permuted};
 use sass::Instruction;
 use trace_format::isa::{
     AccTy, FloatTy, Halves, HmmaTy, Inst, Op, Operand, PackRnd, Reg, Relu, SatFinite, Src,
@@ -111,7 +111,8 @@ pub(super) fn compared_halves(word: &Instruction, args: &mut Args<'_>) -> Result
             Halves::High => 0x3232,
         };
         let source = Src { neg: false, abs: false, ..compare.src[place] };
-        let both = permuted(source, selector, args.temporary(place as u8));
+        let to = args.temporary(place as u8);
+        let both = permuted(in_register(source, to, &mut insts), selector, to);
         compare.src[place].operand = Operand::Reg(both.dst);
         insts.push(both);
     }

@@ -3,7 +3,9 @@
 use super::super::args::Args;
 use super::super::arithmetic;
 use super::super::code::{Aside, Code, Place, Refusal, moved};
-use super::parts::{and, answers_second, compared, lop3, permuted, push_by_lanes, read_uniform, shifted};
+use super::parts::{
+    and, answers_second, compared, in_register, lop3, permuted, push_by_lanes, read_uniform, shifted,
+};
 use sass::{Instruction, Operand as Theirs, PT, Value};
 use trace_format::isa::{
     BoolOp, Extended, ICmp, Inst, IntTy, Lut, Max, Op, Operand, Pred, PredSrc, PrmtMode, Reg, Sign,
@@ -212,15 +214,6 @@ pub(super) fn pair_with_carry(word: &Instruction, args: &mut Args<'_>) -> Result
     }
     insts.extend(borrowed.answer(answer, args.temporary(1)));
     Ok(Aside::of(insts))
-}
-
-/// A source that several instructions read, in a register: the others may have a literal of their own.
-fn in_register(source: Src, to: Reg, insts: &mut Vec<Inst>) -> Src {
-    if matches!(source.operand, Operand::Reg(_)) {
-        return source;
-    }
-    insts.push(moved(source, to));
-    Src::reg(to)
 }
 
 /// A sum that ends at the smallest and the largest number.

@@ -4,7 +4,7 @@ use super::super::args::Args;
 use super::super::arithmetic::is_max;
 use super::super::code::{Aside, Place, Refusal, moved};
 use super::super::half;
-use super::parts::{and, lop3, permuted};
+use super::parts::{and, in_register, lop3, permuted};
 use sass::Instruction;
 use trace_format::isa::{
     BoolFloat, BoolOp, FCmp, FloatTy, Ftz, HalfTy, Halves, High, Inst, IntTy, Max, MufuFn, NanProp, Op,
@@ -72,8 +72,9 @@ pub(super) fn integers(args: &mut Args<'_>) -> Result<Place, Refusal> {
     insts.push(Inst::new(Op::Imad {}).srcs(shifted(upper, bits, lower)).dst(both));
     let mut kept = c;
     if part == "H1" {
-        let half = permuted(c, 0x4432, args.temporary(3));
-        kept = Src::reg(half.dst);
+        let to = args.temporary(3);
+        let half = permuted(in_register(c, to, &mut insts), 0x4432, to);
+        kept = Src::reg(to);
         insts.push(half);
     }
     insts.push(last.srcs(shifted(kept, 2 * bits, Src::reg(both))));
@@ -117,8 +118,10 @@ pub(super) fn floats(word: &Instruction, args: &mut Args<'_>) -> Result<Place, R
     match half {
         "" => {}
         "H1" if unpacks => {
-            insts.push(permuted(second, 0x4432, args.temporary(3)));
-            second = Src::reg(args.temporary(3));
+            let to = args.temporary(3);
+            let half = permuted(in_register(second, to, &mut insts), 0x4432, to);
+            insts.push(half);
+            second = Src::reg(to);
         }
         _ => return Err(format!("the part .{half} of a register is not known of it")),
     }

@@ -1,10 +1,10 @@
 //! Instructions that several translations consist of.
 
-use super::super::code::EVERY_LANE;
+use super::super::code::{EVERY_LANE, moved};
 use sass::{Instruction, Operand, PT, Value};
 use trace_format::isa::{
-    BoolOp, Extended, High, ICmp, Inst, Lut, Op, Pred, PredSrc, PrmtMode, Reg, Sign, Src, UniformReg,
-    VoteMode, Wide, Wrap,
+    BoolOp, Extended, High, ICmp, Inst, Lut, Op, Operand as Ours, Pred, PredSrc, PrmtMode, Reg, Sign, Src,
+    UniformReg, VoteMode, Wide, Wrap,
 };
 
 /// A predicate whose value is kept in a register, and put back before the code goes on.
@@ -91,6 +91,15 @@ pub(super) fn compared(pred: Pred, cmp: ICmp, sign: Sign, a: Src, b: Src) -> Ins
 pub(super) fn permuted(source: Src, selector: u32, to: Reg) -> Inst {
     let op = Op::Prmt { mode: PrmtMode::Index };
     Inst::new(op).srcs([source, Src::imm(selector), Src::RZ]).dst(to)
+}
+
+/// A source that several instructions read, in a register: the others may have a literal of their own.
+pub(super) fn in_register(source: Src, to: Reg, insts: &mut Vec<Inst>) -> Src {
+    if matches!(source.operand, Ours::Reg(_)) {
+        return source;
+    }
+    insts.push(moved(source, to));
+    Src::reg(to)
 }
 
 /// source << shift, without a result yet.

@@ -3,4 +3,5 @@
 mod circles;
 mod dependencies;
 mod finder;
+mod floors;
 mod programs;

@@ -25,6 +25,11 @@ pub(crate) fn by_hand(kernel: MachineKernel, blocks: u32, threads: u32) -> Hand 
     Hand::new(kernel, blocks, threads).knowing(super::BUILT_IN)
 }
 
+/// As the model's, under the techniques that come with Warplab.
+pub(crate) fn stream(blocks: u32) -> Hand {
+    warplab_model::testing::stream(blocks).knowing(super::BUILT_IN)
+}
+
 /// The hooks that these tests drive, of one technique or of several.
 pub(crate) trait Hooked {
     fn start(&mut self, at: &mut Surroundings<'_>, warp: &WarpView<'_>);

@@ -221,7 +221,7 @@ fn queues_of_one_place_hold_back_and_do_not_lock() {
 fn hooks_that_do_nothing_change_nothing() {
     for gpu in GPUS {
         let config = load(gpu, &[]).expect("built-in").config;
-        let hand = everything(20);
+        let hand = everything(20).knowing(warplab_techniques::BUILT_IN);
         let options = RunOptions::default();
         let plain = fingerprint(&hand, &config, &[], &options);
         let mut asked =

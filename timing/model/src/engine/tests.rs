@@ -208,7 +208,7 @@ proptest! {
     ) {
         let (gpu, set) = MACHINES[machine];
         let config = config(gpu, set);
-        let hand = Hand::new(kernel(&steps, trips), blocks, threads);
+        let hand = Hand::new(kernel(&steps, trips), blocks, threads).knowing(warplab_techniques::BUILT_IN);
         let techniques = TECHNIQUES[technique];
         let options = RunOptions { per_sm: true, ..RunOptions::default() };
         let outcome = hand.run_as(&hand, &config, techniques, &options).unwrap_or_else(|why| panic!("{why}"));

@@ -236,7 +236,7 @@ fn statistics_do_not_depend_on_threads_nor_on_skipping() {
 
 #[test]
 fn the_hook_machinery_changes_no_cycle() {
-    let hand = mixed(40, 128);
+    let hand = mixed(40, 128).knowing(warplab_techniques::BUILT_IN);
     for gpu in ["gtx480", "titanx-pascal", "rtx2060-collectors"] {
         let plain = hand.run(gpu, &[], &[]);
         let hooked = hand.run(gpu, &[], &["null"]);

@@ -133,7 +133,22 @@ pub(in super::super) fn with_literal_pair(
         return Ok(Place::Here(inst));
     }
     if inst.writes_uniform() {
-        return Err("a literal of more than 32 bits is not known of it".into());
+        // There are no uniform registers to spare: the words of the pair are chosen one by one.
+        if !matches!(inst.op, Op::SelPair {}) {
+            return Err("a literal of more than 32 bits is not known of it".into());
+        }
+        let word_of = |source: Src, number: u8| match source.operand {
+            Operand::Imm(_) => Src::imm(theirs[usize::from(number)]),
+            Operand::Uniform(first) => Src::uniform(first.nth(number)),
+            _ => source,
+        };
+        let words = [0, 1].map(|number| Inst {
+            op: Op::Sel {},
+            udst: inst.udst.nth(number),
+            src: inst.src.map(|source| word_of(source, number)),
+            ..inst
+        });
+        return Ok(Aside::of(words));
     }
     let (low, high) = (args.temporary(0), args.temporary(1));
     inst.src[i].operand = Operand::Reg(low);

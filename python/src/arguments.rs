@@ -123,12 +123,12 @@ impl Setup {
     pub(crate) fn load(config: &str, words: &[String], set: &[String], ideal: bool) -> Result<Setup, String> {
         let ideal = words.iter().filter(|_| ideal).map(|name| format!("technique.{name}.ideal=true"));
         let set: Vec<String> = set.iter().cloned().chain(ideal).collect();
-        overrides::refuse_parameters(&set, words)?;
+        let catalogue = timing::techniques::built_in();
+        overrides::refuse_parameters(&set, words, &catalogue)?;
         let loaded = load(config, &set).map_err(|why| why.to_string())?;
         overrides::refuse_unused(&set, &loaded.config)?;
         let notes = overrides::partly_used(&set, &loaded.config);
         let energy = EnergyTable::load(&loaded.config.energy)?;
-        let catalogue = timing::techniques::built_in();
         energy.check(catalogue.infos())?;
         let techniques = catalogue.select(words, &loaded.config).map_err(|why| why.to_string())?;
         Ok(Setup { loaded, energy, techniques, is_python: false, notes })

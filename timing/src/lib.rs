@@ -1,8 +1,5 @@
-//! Warplab's trace-driven SM timing model: configurations, the SM and memory pipeline, techniques, limit
-//! studies, energy and statistics.
-//!
-//! A replay never executes a program: the trace's cursor regenerates every value, and this crate decides when
-//! each instruction happens. Recording is done by the emulator, charts by the report crate.
+//! Warplab's timing programs: the [laboratory](warplab_lab) on the [timing model](warplab_model) with the
+//! [techniques](warplab_techniques) that come with it, under one name.
 //!
 //! As a library without default features it links neither a command line (`cli`) nor writers of Parquet
 //! (`parquet`) and PNG (`png`).
@@ -14,26 +11,14 @@
 //! # Ok::<(), timing::config::ConfigError>(())
 //! ```
 
-pub mod accuracy;
 #[cfg(feature = "cli")]
 pub mod cli;
-pub mod compare;
-pub mod correlate;
-pub mod explore;
-pub mod named;
-mod numbers;
-pub mod overrides;
-mod pool;
-pub mod provenance;
-pub mod reports;
-pub mod reproduce;
-pub mod store;
-pub mod sweep;
 pub mod techniques;
-pub mod traces;
-pub mod view;
-pub mod why;
 
+pub use warplab_lab::{
+    accuracy, compare, correlate, explore, named, overrides, provenance, reports, reproduce, store, sweep,
+    traces, view, why,
+};
 pub use warplab_model::{config, observe, replay, stats};
 pub use warplab_studies as studies;
 pub use warplab_technique::{occupancy, program};

@@ -1,5 +1,5 @@
 //! Which crates of the workspace a crate may stand on: the trace is the only contract between the emulator and the timing
-//! model, and the model knows no technique, no study and no program.
+//! model, and neither the model nor the laboratory on it knows a technique.
 
 use std::collections::BTreeSet;
 use structure::{members, workspace};
@@ -27,13 +27,22 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["report", "trace-format", "warplab-analysis", "warplab-host", "warplab-model", "warplab-technique"],
     ),
     (
-        "timing",
+        "timing/lab",
         &[
             "report",
             "trace-format",
             "warplab-accelsim",
-            "warplab-gpus",
             "warplab-host",
+            "warplab-model",
+            "warplab-studies",
+            "warplab-technique",
+        ],
+    ),
+    (
+        "timing",
+        &[
+            "warplab-host",
+            "warplab-lab",
             "warplab-model",
             "warplab-studies",
             "warplab-technique",

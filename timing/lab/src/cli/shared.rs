@@ -93,9 +93,9 @@ impl TechniqueArguments {
     }
 
     /// The configuration for these techniques, with the origin of its values.
-    pub(super) fn load(&self, replayed: &ReplayArguments) -> Result<Loaded, CliError> {
+    pub(super) fn load(&self, replayed: &ReplayArguments, catalogue: &Catalogue) -> Result<Loaded, CliError> {
         let set = self.overrides(replayed);
-        overrides::refuse_parameters(&set, &self.lists().concat())?;
+        overrides::refuse_parameters(&set, &self.lists().concat(), catalogue)?;
         let loaded = load(&replayed.config, &set)?;
         overrides::refuse_unused(&set, &loaded.config)?;
         overrides::partly_used(&set, &loaded.config).iter().for_each(|why| warplab_host::say!("note: {why}"));
@@ -143,7 +143,7 @@ impl MachineArguments {
     ) -> Result<Vec<NamedMachine>, CliError> {
         let read = |text: &String| {
             let machine = NamedMachine::parse(text, &replayed.config, &[], catalogue)?;
-            overrides::refuse_parameters(&machine.set, &machine.tech)
+            overrides::refuse_parameters(&machine.set, &machine.tech, catalogue)
                 .map_err(|why| CliError(format!("--machine \"{text}\": {why}")))?;
             // Values of --set belong to the machine of --config.
             let set = if machine.config == replayed.config { replayed.set() } else { Vec::new() };

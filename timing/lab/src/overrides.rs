@@ -2,7 +2,7 @@
 //! use, are refused.
 
 use crate::config::{GpuConfig, Organisation};
-use crate::techniques::BUILT_IN;
+use crate::techniques::Catalogue;
 use warplab_host::names::perhaps;
 
 /// The key of an override.
@@ -10,20 +10,19 @@ fn key(set: &str) -> &str {
     set.split_once('=').map_or(set, |(key, _)| key).trim()
 }
 
-/// Refuses parameters of techniques that are not among those of the command.
+/// Refuses parameters of techniques that are not among those of the command; `catalogue` has those that there are.
 ///
 /// # Errors
 /// The override, and the technique that it needs.
-pub fn refuse_parameters(set: &[String], techniques: &[String]) -> Result<(), String> {
+pub fn refuse_parameters(set: &[String], techniques: &[String], catalogue: &Catalogue) -> Result<(), String> {
     for item in set {
         let of = key(item).strip_prefix("technique.").and_then(|rest| rest.split_once('.'));
         if let Some((technique, _)) = of
             && !techniques.iter().any(|named| named == technique)
         {
-            let known = BUILT_IN.iter().map(|row| row.info.name);
-            let guess = match known.clone().any(|name| name == technique) {
-                true => String::new(),
-                false => perhaps(technique, known),
+            let guess = match catalogue.info(technique) {
+                Some(_) => String::new(),
+                None => perhaps(technique, catalogue.infos().map(|info| info.name)),
             };
             return Err(format!(
                 "--set {item}: `{technique}` is not switched on; add it to --tech, or leave the override out{guess}"
@@ -170,7 +169,7 @@ mod tests {
         let set = ["sm.max_warps=32".to_owned(), "technique.bow.window=4".to_owned()];
         let of = |techniques: &[&str]| {
             let techniques: Vec<String> = techniques.iter().map(|name| (*name).to_owned()).collect();
-            refuse_parameters(&set, &techniques)
+            refuse_parameters(&set, &techniques, &crate::built_in())
         };
         assert_eq!(of(&["bow"]), Ok(()));
         let why = of(&["corf"]).expect_err("refused");

@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     fn space(machines: &[&str], tech: &[&[&str]], vary: &[&str], zip: bool) -> Result<Vec<Point>, String> {
-        let catalogue = crate::techniques::built_in();
+        let catalogue = crate::built_in();
         let machine = |text: &&str| NamedMachine::parse(text, "titanx-pascal", &[], &catalogue);
         let space = Space {
             machines: machines.iter().map(machine).collect::<Result<_, _>>()?,

@@ -46,7 +46,7 @@ impl Settings {
     /// Reads `partition=main,time=1:00:00,memory=4G`, or a TOML file with the same keys.
     ///
     /// ```
-    /// let settings = timing::sweep::slurm::Settings::parse("partition=short,time=2:00:00,runs_per_job=8")?;
+    /// let settings = warplab_lab::sweep::slurm::Settings::parse("partition=short,time=2:00:00,runs_per_job=8")?;
     /// assert_eq!((settings.partition.as_deref(), settings.runs_per_job), (Some("short"), Some(8)));
     /// # Ok::<(), String>(())
     /// ```

@@ -117,7 +117,7 @@ fn variants(arguments: &Arguments, catalogue: &Catalogue) -> Result<Vec<Variant>
 }
 
 pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[String]) -> Result<(), CliError> {
-    let loaded = arguments.techniques.load(&arguments.replayed)?;
+    let loaded = arguments.techniques.load(&arguments.replayed, catalogue)?;
     let config = &loaded.config;
     let energy = EnergyTable::load(&config.energy).map_err(CliError)?;
     energy.check(catalogue.infos()).map_err(CliError)?;

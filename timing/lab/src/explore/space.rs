@@ -59,7 +59,7 @@ impl Space {
     /// # Errors
     /// An unknown technique, key or value; a combination that contradicts itself; nothing to explore.
     pub fn points(&self, base: Base<'_>, catalogue: &Catalogue) -> Result<Vec<Point>, String> {
-        self.check(base)?;
+        self.check(base, catalogue)?;
         let chosen = combinations(&self.vary, self.zip)?;
         let alone =
             [NamedMachine { name: String::new(), config: base.config.to_owned(), tech: vec![], set: vec![] }];
@@ -106,13 +106,13 @@ impl Space {
     }
 
     /// Mistakes that need no configuration.
-    fn check(&self, base: Base<'_>) -> Result<(), String> {
+    fn check(&self, base: Base<'_>, catalogue: &Catalogue) -> Result<(), String> {
         let named: Vec<String> = self.techniques.concat();
         let of_machines = self.machines.iter().flat_map(|machine| &machine.tech);
         let all: Vec<String> = named.iter().chain(of_machines).cloned().collect();
-        refuse_parameters(base.set, &all)?;
+        refuse_parameters(base.set, &all, catalogue)?;
         for machine in &self.machines {
-            refuse_parameters(&machine.set, &[&machine.tech[..], &named].concat())
+            refuse_parameters(&machine.set, &[&machine.tech[..], &named].concat(), catalogue)
                 .map_err(|why| format!("--machine {}: {}", machine.name, why.trim_start_matches("--set ")))?;
         }
         let unused = |vary: &&Vary| vary.technique().is_some_and(|name| !all.iter().any(|one| one == name));
@@ -193,7 +193,7 @@ mod tests {
         let techniques = tech.iter().map(|all| all.iter().map(|one| (*one).to_owned()).collect()).collect();
         let vary = vary.iter().map(|text| Vary::parse(text)).collect::<Result<_, _>>()?;
         let space = Space { techniques, pairs, vary, ..Space::default() };
-        let points = space.points(Base { config: "gtx480", set: &[] }, &crate::techniques::built_in())?;
+        let points = space.points(Base { config: "gtx480", set: &[] }, &crate::built_in())?;
         Ok(points.into_iter().map(|point| point.label).collect())
     }
 
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn machines_have_every_combination_and_stand_beside_their_configurations() {
-        let catalogue = crate::techniques::built_in();
+        let catalogue = crate::built_in();
         let set = ["sm.max_blocks=4".to_owned()];
         let base = Base { config: "gtx480", set: &set };
         let machine = |text: &&str| NamedMachine::parse(text, base.config, &[], &catalogue).expect("read");

@@ -27,7 +27,7 @@ mod views;
 mod why;
 mod workloads;
 
-use crate::techniques::Registration;
+use crate::techniques::Catalogue;
 use clap::{CommandFactory, Parser, Subcommand};
 use error::CliError;
 use std::ffi::OsString;
@@ -80,11 +80,6 @@ enum Command {
     Man(manual::Man),
 }
 
-/// Runs the command and returns its exit code.
-pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    main_with(&[], arguments)
-}
-
 /// Fits the tables that a program prints to the lines of its terminal, or to as many characters as `COLUMNS` says.
 pub fn fit_tables() {
     if let Some(width) = warplab_host::tables::line_width() {
@@ -92,23 +87,8 @@ pub fn fit_tables() {
     }
 }
 
-/// As [`main`], with techniques of other crates: a complete `timing` with further techniques.
-///
-/// ```no_run
-/// const MINE: &[timing::techniques::Registration] = &[];
-///
-/// fn main() -> std::process::ExitCode {
-///     timing::cli::main_with(MINE, std::env::args_os())
-/// }
-/// ```
-pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let catalogue = match crate::techniques::built_in().with(techniques) {
-        Ok(catalogue) => catalogue,
-        Err(why) => {
-            warplab_host::say!("error: {why}");
-            return ExitCode::FAILURE;
-        }
-    };
+/// Runs the command with the techniques of a catalogue, and returns its exit code.
+pub fn main_with(catalogue: &Catalogue, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let command = options::told("timing", &arguments);
     let parsed = match options::parse_or_exit_code::<Arguments>(arguments) {
@@ -118,22 +98,22 @@ pub fn main_with(techniques: &[Registration], arguments: impl IntoIterator<Item 
     fit_tables();
     let done = |outcome: Result<(), CliError>| outcome.map(|()| ExitCode::SUCCESS);
     let outcome = warplab_host::limits::check().map_err(CliError).and_then(|()| match &parsed.command {
-        Command::Replay(arguments) => done(replay::run(arguments, &catalogue, &command)),
-        Command::Why(arguments) => done(why::run(arguments, &catalogue, &command)),
+        Command::Replay(arguments) => done(replay::run(arguments, catalogue, &command)),
+        Command::Why(arguments) => done(why::run(arguments, catalogue, &command)),
         Command::Study(arguments) => done(study::run(arguments, &command)),
-        Command::Report(arguments) => done(report::run(arguments, &catalogue, &command)),
-        Command::Sweep(arguments) => done(sweep::run(arguments, &catalogue, &command)),
-        Command::Explore(arguments) => done(explore::run(arguments, &catalogue, &command)),
-        Command::Reproduce(arguments) => done(reproduce::run(arguments, &catalogue, &command)),
+        Command::Report(arguments) => done(report::run(arguments, catalogue, &command)),
+        Command::Sweep(arguments) => done(sweep::run(arguments, catalogue, &command)),
+        Command::Explore(arguments) => done(explore::run(arguments, catalogue, &command)),
+        Command::Reproduce(arguments) => done(reproduce::run(arguments, catalogue, &command)),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Rerun(arguments) => rerun::run(arguments, &Arguments::command()),
         Command::Correlate(arguments) => correlate::run(arguments, &command),
         Command::Accuracy(arguments) => done(accuracy::run(arguments, &command)),
-        Command::List(arguments) => done(list::run(arguments, &catalogue)),
+        Command::List(arguments) => done(list::run(arguments, catalogue)),
         Command::ImportTrace(arguments) => done(import_trace::run(arguments)),
         Command::Config(command) => done(config::run(command)),
         Command::Completions(arguments) => {
-            done(manual::completions(arguments, Arguments::command(), &catalogue))
+            done(manual::completions(arguments, Arguments::command(), catalogue))
         }
         Command::Man(arguments) => done(manual::man(arguments, Arguments::command())),
     });

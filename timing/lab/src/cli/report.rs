@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue, command: &[Strin
     let named: Vec<String> =
         arguments.tech.iter().chain(&arguments.combine).flat_map(|list| words(list)).collect();
     let set = replayed.set();
-    refuse_parameters(&set, &named)?;
+    refuse_parameters(&set, &named, catalogue)?;
     let mut lab = Lab::new(&replayed.config, &set, &techniques, catalogue)?;
     refuse_unused(&set, &lab.config)?;
     partly_used(&set, &lab.config).iter().for_each(|why| warplab_host::say!("note: {why}"));

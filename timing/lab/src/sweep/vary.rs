@@ -22,7 +22,7 @@ impl Vary {
     /// `16..128*2`.
     ///
     /// ```
-    /// let vary = timing::sweep::Vary::parse("sm.max_warps=8,16..64*2")?;
+    /// let vary = warplab_lab::sweep::Vary::parse("sm.max_warps=8,16..64*2")?;
     /// assert_eq!(vary.values, ["8", "16", "32", "64"]);
     /// # Ok::<(), String>(())
     /// ```

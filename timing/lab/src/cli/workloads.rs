@@ -5,7 +5,7 @@ use report::{Cell, Column, Format, Table};
 use serde::Deserialize;
 
 /// A row for each kernel of each workload at each size; written by the tests of the workloads.
-const TABLE: &str = include_str!("../../experiments/workloads.csv");
+const TABLE: &str = include_str!("../../../experiments/workloads.csv");
 
 /// A row of the table.
 #[derive(Deserialize)]

@@ -35,9 +35,9 @@ impl NamedMachine {
     /// `path.to.key=value`. Without a configuration it is `config` with the overrides `set`. The name may be left out.
     ///
     /// ```
-    /// use timing::named::NamedMachine;
-    /// use timing::techniques::built_in;
-    /// let parse = |text| NamedMachine::parse(text, "gtx480", &[], &built_in());
+    /// use warplab_lab::named::NamedMachine;
+    /// use warplab_lab::techniques::Catalogue;
+    /// let parse = |text| NamedMachine::parse(text, "gtx480", &[], &Catalogue::of(warplab_techniques::BUILT_IN));
     /// let wide = parse("w5: bow, technique.bow.window=5")?;
     /// assert_eq!((wide.name.as_str(), wide.config.as_str()), ("w5", "gtx480"));
     /// assert_eq!(parse("qv100, sm.max_warps=32")?.name, "qv100 sm.max_warps=32");
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<NamedMachine, String> {
-        NamedMachine::parse(text, "gtx480", &["sm.max_warps=32".to_owned()], &crate::techniques::built_in())
+        NamedMachine::parse(text, "gtx480", &["sm.max_warps=32".to_owned()], &crate::built_in())
     }
 
     #[test]

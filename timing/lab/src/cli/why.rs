@@ -40,7 +40,7 @@ pub(super) fn run(
     command: &[String],
 ) -> Result<(), CliError> {
     let named = arguments.techniques.only()?;
-    let loaded = arguments.techniques.load(&arguments.replayed)?;
+    let loaded = arguments.techniques.load(&arguments.replayed, catalogue)?;
     let provenance =
         Provenance::new(command).on(&loaded, &arguments.techniques.overrides(&arguments.replayed));
     let config = loaded.config;

@@ -17,7 +17,7 @@ fn near(found: f64, expected: f64) -> bool {
 
 #[test]
 fn nsight_raw_page() {
-    let found = of(include_str!("../../../tests/profiles/ncu_raw.csv"));
+    let found = of(include_str!("../../../../tests/profiles/ncu_raw.csv"));
     assert_eq!(found.formats, [Format::NsightRaw]);
     let which: Vec<(&str, Which)> = found.rows.iter().map(|row| (row.kernel.as_str(), row.which)).collect();
     let step = "void ns::step<float, (int)16>(const T1 *, T1 *, int)";
@@ -39,7 +39,7 @@ fn nsight_raw_page() {
 
 #[test]
 fn nsight_details_page() {
-    let found = of(include_str!("../../../tests/profiles/ncu_details.csv"));
+    let found = of(include_str!("../../../../tests/profiles/ncu_details.csv"));
     assert_eq!((found.formats.as_slice(), found.rows.len()), (&[Format::NsightDetails][..], 2));
     assert_eq!(found.rows[0].values["cycles"], 56_439.0);
     assert_eq!((found.rows[0].values["l1_hit_rate"], found.rows[0].values["occupancy"]), (61.02, 87.31));
@@ -64,7 +64,7 @@ fn nsight_metrics_without_identifiers_and_means() {
 
 #[test]
 fn nvprof_traces() {
-    let found = of(include_str!("../../../tests/profiles/nvprof_trace.csv"));
+    let found = of(include_str!("../../../../tests/profiles/nvprof_trace.csv"));
     assert_eq!((found.formats.as_slice(), found.rows.len()), (&[Format::NvprofTrace][..], 3));
     assert_eq!(
         (found.rows[1].kernel.as_str(), found.rows[1].which),
@@ -75,7 +75,8 @@ fn nvprof_traces() {
         found.notes,
         ["the reference has durations and no clock: cycles are at the configuration's 1500 MHz"]
     );
-    let without = read(include_str!("../../../tests/profiles/nvprof_trace.csv"), None, None).expect("read");
+    let without =
+        read(include_str!("../../../../tests/profiles/nvprof_trace.csv"), None, None).expect("read");
     assert!(
         without.rows[0].values.is_empty() && without.notes[0].contains("--config"),
         "{:?}",
@@ -85,7 +86,7 @@ fn nvprof_traces() {
 
 #[test]
 fn nvprof_metrics_of_launches() {
-    let found = of(include_str!("../../../tests/profiles/nvprof_launches.csv"));
+    let found = of(include_str!("../../../../tests/profiles/nvprof_launches.csv"));
     assert_eq!((found.formats.as_slice(), found.rows.len()), (&[Format::NvprofLaunches][..], 2));
     let value = |name: &str| found.rows[0].values[name];
     // The event is a sum over SMs.
@@ -100,7 +101,7 @@ fn nvprof_metrics_of_launches() {
 
 #[test]
 fn nvprof_metrics_and_events_of_kernels() {
-    let found = of(include_str!("../../../tests/profiles/nvprof_metrics.csv"));
+    let found = of(include_str!("../../../../tests/profiles/nvprof_metrics.csv"));
     assert_eq!(found.formats, [Format::NvprofMetrics]);
     // Two tables of one file are one row per kernel.
     assert_eq!(found.rows.len(), 2);
@@ -115,7 +116,7 @@ fn nvprof_metrics_and_events_of_kernels() {
 
 #[test]
 fn nvprof_summaries() {
-    let found = of(include_str!("../../../tests/profiles/nvprof_summary.csv"));
+    let found = of(include_str!("../../../../tests/profiles/nvprof_summary.csv"));
     assert_eq!((found.formats.as_slice(), found.rows.len()), (&[Format::NvprofSummary][..], 1));
     assert!(near(found.rows[0].values["cycles"], 75_000.0) && found.rows[0].which == Which::Mean);
 }
@@ -186,9 +187,9 @@ fn bad_files_are_refused_with_a_remedy() {
 #[test]
 fn truncated_files_are_refused_with_the_line() {
     let profiles = [
-        include_str!("../../../tests/profiles/ncu_raw.csv"),
-        include_str!("../../../tests/profiles/nvprof_trace.csv"),
-        include_str!("../../../tests/profiles/nvprof_launches.csv"),
+        include_str!("../../../../tests/profiles/ncu_raw.csv"),
+        include_str!("../../../../tests/profiles/nvprof_trace.csv"),
+        include_str!("../../../../tests/profiles/nvprof_launches.csv"),
         "kernel,cycles,dram_bytes\nstep,100,5\nsum,100,6\n",
     ];
     for whole in profiles {
@@ -203,10 +204,10 @@ fn truncated_files_are_refused_with_the_line() {
 #[test]
 fn every_prefix_of_a_profile_is_read_or_refused() {
     for whole in [
-        include_str!("../../../tests/profiles/ncu_raw.csv"),
-        include_str!("../../../tests/profiles/ncu_details.csv"),
-        include_str!("../../../tests/profiles/nvprof_metrics.csv"),
-        include_str!("../../../tests/profiles/nvprof_summary.csv"),
+        include_str!("../../../../tests/profiles/ncu_raw.csv"),
+        include_str!("../../../../tests/profiles/ncu_details.csv"),
+        include_str!("../../../../tests/profiles/nvprof_metrics.csv"),
+        include_str!("../../../../tests/profiles/nvprof_summary.csv"),
     ] {
         for end in (0..whole.len()).filter(|end| whole.is_char_boundary(*end)) {
             drop(read(&whole[..end], None, Some(&MACHINE)));
@@ -224,7 +225,7 @@ proptest::proptest! {
 
 #[test]
 fn accelsim_output() {
-    let found = of(include_str!("../../../tests/profiles/accelsim_output.txt"));
+    let found = of(include_str!("../../../../tests/profiles/accelsim_output.txt"));
     assert_eq!(found.formats, [Format::AccelsimOutput]);
     let rows: Vec<(&str, Which)> = found.rows.iter().map(|row| (row.kernel.as_str(), row.which)).collect();
     let (step, sum) = ("_Z4stepPKfPfi", "_Z3sumPKfPfi");
@@ -245,7 +246,7 @@ fn accelsim_output() {
 
 #[test]
 fn accelsim_tables() {
-    let found = of(include_str!("../../../tests/profiles/accelsim_stats.csv"));
+    let found = of(include_str!("../../../../tests/profiles/accelsim_stats.csv"));
     assert_eq!(found.formats, [Format::AccelsimTables]);
     let rows: Vec<(Option<&str>, &str, Which)> =
         found.rows.iter().map(|row| (row.program.as_deref(), row.kernel.as_str(), row.which)).collect();

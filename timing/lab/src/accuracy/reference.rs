@@ -7,17 +7,17 @@ use super::error::AccuracyError;
 use serde::Deserialize;
 use xxhash_rust::xxh3::xxh3_64;
 
-const LIST: &str = include_str!("../../../tests/tables/references.toml");
+const LIST: &str = include_str!("../../../../tests/tables/references.toml");
 /// The tables by name.
 pub(super) const TABLES: [(&str, &str); 8] = [
-    ("silicon-base-clock.csv", include_str!("../../../tests/tables/silicon-base-clock.csv")),
-    ("silicon-ours.csv", include_str!("../../../tests/tables/silicon-ours.csv")),
-    ("silicon-programs.csv", include_str!("../../../tests/tables/silicon-programs.csv")),
-    ("cycles.csv", include_str!("../../../tests/tables/cycles.csv")),
-    ("microbenchmarks-qv100.csv", include_str!("../../../tests/tables/microbenchmarks-qv100.csv")),
-    ("microbenchmarks-rtx2060.csv", include_str!("../../../tests/tables/microbenchmarks-rtx2060.csv")),
-    ("microbenchmarks-rtxa6000.csv", include_str!("../../../tests/tables/microbenchmarks-rtxa6000.csv")),
-    ("microbenchmarks-a100.csv", include_str!("../../../tests/tables/microbenchmarks-a100.csv")),
+    ("silicon-base-clock.csv", include_str!("../../../../tests/tables/silicon-base-clock.csv")),
+    ("silicon-ours.csv", include_str!("../../../../tests/tables/silicon-ours.csv")),
+    ("silicon-programs.csv", include_str!("../../../../tests/tables/silicon-programs.csv")),
+    ("cycles.csv", include_str!("../../../../tests/tables/cycles.csv")),
+    ("microbenchmarks-qv100.csv", include_str!("../../../../tests/tables/microbenchmarks-qv100.csv")),
+    ("microbenchmarks-rtx2060.csv", include_str!("../../../../tests/tables/microbenchmarks-rtx2060.csv")),
+    ("microbenchmarks-rtxa6000.csv", include_str!("../../../../tests/tables/microbenchmarks-rtxa6000.csv")),
+    ("microbenchmarks-a100.csv", include_str!("../../../../tests/tables/microbenchmarks-a100.csv")),
 ];
 
 /// What a reference's cycles come from.

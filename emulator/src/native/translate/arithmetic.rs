@@ -27,6 +27,8 @@ pub(super) const COMBINATIONS: [(&str, BoolOp); 3] =
 pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Option<Inst>, Refusal> {
     let inst = match word.mnemonic {
         "MOV" | "UMOV" | "ULDC" | "LDCU" => {
+            // To be filled into a uniform register again.
+            args.has("SPILL");
             let op = if args.has("64") { Op::MovPair {} } else { Op::Mov {} };
             let inst = unary(op, args)?;
             // The bytes that a move writes: all of them.
@@ -35,7 +37,10 @@ pub(super) fn translate(word: &Instruction, args: &mut Args<'_>) -> Result<Optio
             }
             inst
         }
-        "R2UR" => unary(Op::R2ur {}, args)?,
+        "R2UR" => {
+            args.has("FILL");
+            unary(Op::R2ur {}, args)?
+        }
         "IADD3" | "UIADD3" if word.has("64") => pair_sum(args)?,
         "IADD3" | "UIADD3" => sum(3, args)?,
         "IMAD" | "UIMAD" => imad(word, args)?,

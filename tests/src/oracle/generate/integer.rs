@@ -254,7 +254,9 @@ fn conversion(w: &mut Writer<'_>) -> String {
         (false, true) => to > from,
         _ => to >= from,
     };
-    let sat = if fits { "" } else { sat };
+    // Of a negation, ptxas takes the smallest number for a positive one in `cvt.sat.u64.s32`.
+    let wrong = w.strict() && (from, to) == (32, 64) && from_signed && !to_signed;
+    let sat = if fits || wrong { "" } else { sat };
     format!("{guard}cvt{sat}.{to_type}.{from_type} {d}, {a};")
 }
 

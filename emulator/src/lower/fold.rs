@@ -7,7 +7,7 @@
 use super::truth;
 use super::vir::{Inst, PSrc, Src, VOp, Val};
 use std::cmp::Ordering;
-use trace_format::isa::{BoolOp, Extended, FCmp, ICmp, Lut, Max, Op, PrmtMode, Rnd, Sign, Wrap};
+use trace_format::isa::{BoolOp, Extended, ICmp, Lut, Max, Op, PrmtMode, Rnd, Sign, Wrap};
 
 /// Known results of an instruction: operands that replace its destinations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,12 +70,11 @@ pub(super) fn fold(inst: &mut Inst, wants_pred: bool) -> Option<Known> {
         Op::Imnmx { sign, max } => fold_imnmx(inst, sign, max),
         Op::Isetp { cmp, sign, bop, ex } => fold_isetp(inst, cmp, sign, bop, ex),
         Op::Fsetp { cmp, ftz, bop } => {
-            let number = |s: &Src| single(s).map(|x| if ftz.0 && x.is_subnormal() { 0.0 } else { x });
-            let holds = float_holds(cmp, number(&inst.src[0])?.into(), number(&inst.src[1])?.into());
+            let holds = super::evaluate::comparison(Op::Fsetp { cmp, ftz, bop: BoolOp::And }, inst)?;
             Some(known_comparison(holds, bop, inst.psrc[0]))
         }
         Op::Dsetp { cmp, bop } => {
-            let holds = float_holds(cmp, double(&inst.src[0])?, double(&inst.src[1])?);
+            let holds = super::evaluate::comparison(Op::Dsetp { cmp, bop: BoolOp::And }, inst)?;
             Some(known_comparison(holds, bop, inst.psrc[0]))
         }
         Op::Plop3 { lut } => fold_plop3(inst, lut),
@@ -108,22 +107,13 @@ pub(super) fn fold(inst: &mut Inst, wants_pred: bool) -> Option<Known> {
 
 /// The sum or product of two numbers in double precision, rounded to nearest; NaN is left to the code.
 fn fold_doubles(inst: &Inst, of: fn(f64, f64) -> f64) -> Option<Known> {
-    let result = of(double(&inst.src[0])?, double(&inst.src[1])?);
+    let number = |s: &Src| -> Option<f64> {
+        let value = f64::from_bits(u64::from(s.v[0].imm()?) | u64::from(s.v[1].imm()?) << 32);
+        let value = if s.abs { value.abs() } else { value };
+        Some(if s.neg { -value } else { value })
+    };
+    let result = of(number(&inst.src[0])?, number(&inst.src[1])?);
     (!result.is_nan()).then(|| Known::word64(result.to_bits()))
-}
-
-/// A literal in single precision.
-fn single(s: &Src) -> Option<f32> {
-    let value = f32::from_bits(s.v[0].imm()?);
-    let value = if s.abs { value.abs() } else { value };
-    Some(if s.neg { -value } else { value })
-}
-
-/// A literal in double precision.
-fn double(s: &Src) -> Option<f64> {
-    let value = f64::from_bits(u64::from(s.v[0].imm()?) | u64::from(s.v[1].imm()?) << 32);
-    let value = if s.abs { value.abs() } else { value };
-    Some(if s.neg { -value } else { value })
 }
 
 fn plain_imm(s: &Src) -> Option<u32> {
@@ -432,27 +422,6 @@ const fn integer_holds(cmp: ICmp, order: Ordering) -> bool {
         ICmp::Gt => order.is_gt(),
         ICmp::Ne => order.is_ne(),
         ICmp::Ge => order.is_ge(),
-    }
-}
-
-/// Whether two numbers compare so. Comparisons that end in `u` hold of NaN.
-fn float_holds(cmp: FCmp, a: f64, b: f64) -> bool {
-    let order = a.partial_cmp(&b);
-    match cmp {
-        FCmp::Lt => order.is_some_and(Ordering::is_lt),
-        FCmp::Eq => order.is_some_and(Ordering::is_eq),
-        FCmp::Le => order.is_some_and(Ordering::is_le),
-        FCmp::Gt => order.is_some_and(Ordering::is_gt),
-        FCmp::Ne => order.is_some_and(Ordering::is_ne),
-        FCmp::Ge => order.is_some_and(Ordering::is_ge),
-        FCmp::Num => order.is_some(),
-        FCmp::Nan => order.is_none(),
-        FCmp::Ltu => order.is_none_or(Ordering::is_lt),
-        FCmp::Equ => order.is_none_or(Ordering::is_eq),
-        FCmp::Leu => order.is_none_or(Ordering::is_le),
-        FCmp::Gtu => order.is_none_or(Ordering::is_gt),
-        FCmp::Neu => order.is_none_or(Ordering::is_ne),
-        FCmp::Geu => order.is_none_or(Ordering::is_ge),
     }
 }
 

@@ -66,6 +66,14 @@ impl Values {
         self.origins.retain(|_, other| *other != origin);
         self.origins.insert(reg, origin);
     }
+
+    /// Where a register's value comes from; if that is not known, the statement that copies it counts.
+    fn origin_of(&mut self, reg: RegId, at: usize, number: usize) -> Origin {
+        if !self.origins.contains_key(&reg) {
+            self.set_result(reg, at, number);
+        }
+        self.origins[&reg]
+    }
 }
 
 /// What is known of a function.
@@ -180,24 +188,20 @@ fn step(function: &Function, inst: &Inst, at: usize, values: &mut Values) -> (Fa
         if !always {
             continue;
         }
-        let source = match fact {
+        let copied = match fact {
             Fact::Copy(source) => inst.srcs().get(source),
             _ => None,
         };
-        match source.map(|source| (source, source.reg())) {
-            Some((_, Some(source))) if source != reg && bits(source) == bits(reg) => {
-                if !values.origins.contains_key(&source) {
-                    values.set_result(source, at, number);
-                }
-                values.origins.insert(reg, values.origins[&source]);
+        let origin = match copied {
+            Some(Operand::Reg(source)) if *source != reg && bits(*source) == bits(reg) => {
+                Some(values.origin_of(*source, at, number))
             }
-            Some((Operand::Special(special), _)) if is_launch_constant(*special) => {
-                values.origins.insert(reg, Origin::Launch(*special));
-            }
-            _ => match constant_word(function, inst, number, bits(reg)) {
-                Some(origin) => drop(values.origins.insert(reg, origin)),
-                None => values.set_result(reg, at, number),
-            },
+            Some(Operand::Special(special)) if is_launch_constant(*special) => Some(Origin::Launch(*special)),
+            _ => constant_word(function, inst, number, bits(reg)),
+        };
+        match origin {
+            Some(origin) => drop(values.origins.insert(reg, origin)),
+            None => values.set_result(reg, at, number),
         }
     }
     (fact, always)

@@ -16,6 +16,16 @@ pub fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is there")
 }
 
+/// The manifest in a folder.
+///
+/// # Panics
+/// When it cannot be read.
+#[must_use]
+pub fn manifest(folder: &Path) -> toml::Table {
+    let text = std::fs::read_to_string(folder.join("Cargo.toml")).expect("the manifest is there");
+    text.parse().expect("the manifest is TOML")
+}
+
 /// The folders of the workspace's crates, from the members of its manifest.
 ///
 /// # Panics
@@ -23,8 +33,7 @@ pub fn workspace() -> PathBuf {
 #[must_use]
 pub fn members() -> Vec<PathBuf> {
     let root = workspace();
-    let text = std::fs::read_to_string(root.join("Cargo.toml")).expect("the manifest is there");
-    let manifest: toml::Table = text.parse().expect("the manifest is TOML");
+    let manifest = manifest(&root);
     let members = manifest["workspace"]["members"].as_array().expect("members are a list");
     members.iter().map(|m| root.join(m.as_str().expect("a member is a path"))).collect()
 }

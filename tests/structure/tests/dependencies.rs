@@ -4,7 +4,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
-use structure::{members, workspace};
+use structure::{manifest, members, workspace};
 
 /// Adds all names in the Rust files of a folder or of a file, and in files elsewhere that are modules of it
 /// (`#[path = "..."]`); comments do not count.
@@ -49,8 +49,7 @@ fn unused(member: &Path, manifest: &toml::Table, table: &str, places: &[&str]) -
 fn dependencies_are_used() {
     let (root, mut problems, mut checked) = (workspace(), String::new(), 0);
     for member in members() {
-        let text = std::fs::read_to_string(member.join("Cargo.toml")).expect("a member has a manifest");
-        let manifest: toml::Table = text.parse().expect("the manifest is TOML");
+        let manifest = manifest(&member);
         let tables = [
             ("dependencies", &["src"][..]),
             ("build-dependencies", &["build.rs"]),

@@ -2,7 +2,7 @@
 //! model, and neither the model nor the laboratory on it knows a technique.
 
 use std::collections::BTreeSet;
-use structure::{members, workspace};
+use structure::{manifest, members, workspace};
 
 /// The crates that a crate may name under `[dependencies]`, by its folder. Crates for tests alone are not listed.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -54,11 +54,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 #[test]
 fn crates_stand_on_those_below_them() {
     let root = workspace();
-    let read = |member: &std::path::Path| -> toml::Table {
-        let text = std::fs::read_to_string(member.join("Cargo.toml")).expect("a member has a manifest");
-        text.parse().expect("the manifest is TOML")
-    };
-    let workspace = read(&root);
+    let workspace = manifest(&root);
     let ours: BTreeSet<&str> = workspace["workspace"]["dependencies"]
         .as_table()
         .expect("a table")
@@ -71,7 +67,7 @@ fn crates_stand_on_those_below_them() {
         let folder = member.strip_prefix(&root).unwrap_or(&member).display().to_string();
         let Some((_, may_use)) = MAY_USE.iter().find(|(name, _)| *name == folder) else { continue };
         checked += 1;
-        let manifest = read(&member);
+        let manifest = manifest(&member);
         let used = manifest.get("dependencies").and_then(toml::Value::as_table);
         let used = used.into_iter().flat_map(|table| table.keys().map(String::as_str));
         let upward = used.filter(|name| ours.contains(name) && !may_use.contains(name));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use structure::members;
 use structure::tree::Tree;
+use structure::{manifest, members};
 
 /// The Rust files of a folder and of those below it.
 fn sources(folder: &Path, into: &mut BTreeSet<PathBuf>) {
@@ -20,8 +20,7 @@ fn sources(folder: &Path, into: &mut BTreeSet<PathBuf>) {
 
 /// The roots of a crate's test programs, from its manifest: the named ones, or each file where Cargo looks for them.
 fn programs(member: &Path) -> Vec<PathBuf> {
-    let text = std::fs::read_to_string(member.join("Cargo.toml")).expect("the manifest is there");
-    let manifest: toml::Table = text.parse().expect("the manifest is TOML");
+    let manifest = manifest(member);
     if manifest["package"].get("autotests").and_then(toml::Value::as_bool) == Some(false) {
         let named = manifest.get("test").and_then(toml::Value::as_array).into_iter().flatten();
         return named.map(|test| member.join(test["path"].as_str().expect("a path"))).collect();

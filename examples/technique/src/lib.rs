@@ -142,7 +142,7 @@ impl Technique for Latch {
                 Some(last) if inst.active & !last.held != 0 => Lost::Lanes,
                 Some(last) => {
                     // The value is compared with the recorded one: a wrong latch stops the replay.
-                    let supplied = cx.supply(warp, inst.pc, operand.reg, inst.active, &last.row)?;
+                    let supplied = cx.supply(warp, inst, operand.reg, &last.row)?;
                     operand.from = ReadFrom::Storage(self.storage.read(cx.cycle, warp.slot), supplied);
                     continue;
                 }

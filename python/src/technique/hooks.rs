@@ -179,7 +179,7 @@ impl PythonTechnique {
             Fate::Supplied { row, storage, bank } => {
                 let bank = bank.unwrap_or(warp.slot);
                 let position = self.structure("collect", storage.as_deref(), bank)?;
-                Ok(cx.supply(warp, inst.pc, operand.reg, inst.active, &row).map(|supplied| {
+                Ok(cx.supply(warp, inst, operand.reg, &row).map(|supplied| {
                     operand.from = ReadFrom::Storage(self.storage[position].read(cx.cycle, bank), supplied);
                 }))
             }

@@ -116,8 +116,8 @@ pub enum ReplayError {
         of.noun(),
         of.name(*register),
         match of {
-            Holder::Predicate => "`Cx::compare_predicate`",
-            Holder::Uniform => "`Cx::compare_uniform`",
+            Holder::Predicate => "`Cx::supply_predicate`",
+            Holder::Uniform => "`Cx::supply_uniform`",
             _ => "`Cx::supply` or `Cx::supply_result`",
         }
     )]

@@ -13,7 +13,8 @@ use crate::sm::{Machine, Shape};
 use crate::source::{LaunchSource, MemAccess, Plain, Row, SourceError, Step, Upcoming, WarpStream};
 use crate::stats::Stats;
 use crate::techniques::{
-    Catalogue, Cx, Effects, Launch, Ledger, Registration, Stack, Supplied, Techniques, WarpView,
+    Catalogue, Cx, Effects, InFlightId, InstView, Launch, Ledger, Registration, Stack, Supplied, Techniques,
+    WarpView,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -219,7 +220,8 @@ pub fn supplied() -> Supplied {
     let rows = [Row::ZERO];
     let mut warp = WarpView::new(0, &rows);
     warp.threads = 1;
-    cx.supply(&warp, 0, 0, 1, &Row::ZERO).expect("zero is zero")
+    let inst = InstView::new(0, &program.insts[0], 1, 1, InFlightId::NONE);
+    cx.supply(&warp, &inst, 0, &Row::ZERO).expect("zero is zero")
 }
 
 /// Each thread reads 16 words of its own; neighbouring threads read adjacent words.

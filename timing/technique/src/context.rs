@@ -4,7 +4,7 @@ use crate::declare::Cause;
 use crate::micro::MicroId;
 use crate::program::Program;
 use crate::scout::Scouts;
-use crate::view::{InstView, WarpView};
+use crate::view::{InstView, MemAccess, WarpView};
 use crate::write::RegisterWrite;
 use serde::{Deserialize, Serialize};
 use trace_format::isa::{Pred, Reg, UniformReg};
@@ -39,7 +39,7 @@ pub struct Ledger {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proofs {
     call: u32,
-    /// Registers of which a result was supplied, and predicates and uniform registers that were compared, one bit each.
+    /// Registers, predicates and uniform registers of which a result was supplied, one bit each.
     results: [u64; 4],
     predicates: u16,
     uniforms: u64,
@@ -56,7 +56,7 @@ impl Proofs {
     #[inline]
     #[must_use]
     pub fn cover(&self, token: Supplied, reg: u8) -> bool {
-        token.call == self.call && token.reg == reg && token.lanes
+        token.call == self.call && token.reg == reg
     }
 
     /// Whether a result was supplied in this call.
@@ -66,14 +66,14 @@ impl Proofs {
         self.results[usize::from(reg >> 6)] >> (reg & 63) & 1 != 0
     }
 
-    /// Whether a predicate was compared in this call.
+    /// Whether a predicate was supplied in this call.
     #[inline]
     #[must_use]
     pub fn has_predicate(&self, pred: u8) -> bool {
         self.predicates >> (pred & 15) & 1 != 0
     }
 
-    /// Whether a uniform register was compared in this call.
+    /// Whether a uniform register was supplied in this call.
     #[inline]
     #[must_use]
     pub fn has_uniform(&self, reg: u8) -> bool {
@@ -111,8 +111,6 @@ fn add(mine: &mut Vec<u64>, theirs: &[u64]) {
 pub struct Supplied {
     call: u32,
     reg: u8,
-    /// Whether any lane was compared.
-    lanes: bool,
 }
 
 /// A load that a technique makes ahead of the instruction that needs it.
@@ -220,7 +218,8 @@ impl<'a> Cx<'a> {
         self.scouts.as_deref_mut()
     }
 
-    /// Supplies a source register: compares the row with the recorded register in the lanes of `lanes`.
+    /// Supplies a source register of an instruction that has not been stepped: compares the row with the recorded register in
+    /// the lanes that the technique answers for, [`WarpView::reads`].
     ///
     /// # Errors
     /// The first lane that differs, with its place.
@@ -228,18 +227,17 @@ impl<'a> Cx<'a> {
     pub fn supply(
         &mut self,
         warp: &WarpView<'_>,
-        pc: u32,
+        inst: &InstView<'_>,
         reg: u8,
-        lanes: u32,
         row: &Row,
     ) -> Result<Supplied, Box<ValueMismatch>> {
+        self.compare(warp, inst, reg, row)?;
         let recorded = &warp.rows[usize::from(reg)];
-        self.check(warp, pc, reg, lanes, row, recorded)?;
         if std::ptr::eq(row, recorded) {
-            return Err(self.handed_back(warp, pc, reg, lanes, recorded));
+            return Err(self.handed_back(warp, inst.pc, reg, warp.reads(inst, reg), recorded));
         }
         self.ledger.supplied += 1;
-        Ok(Supplied { call: self.ledger.proofs.call, reg, lanes: lanes != 0 })
+        Ok(Supplied { call: self.ledger.proofs.call, reg })
     }
 
     /// Supplies a result: compares the row with the recorded one in the lanes in which the instruction took effect.
@@ -277,7 +275,8 @@ impl<'a> Cx<'a> {
         self.ledger.proofs.results[usize::from(reg >> 6)] |= 1 << (reg & 63);
     }
 
-    /// Compares a result that the technique holds with the recorded one in the lanes of `lanes`, without supplying it.
+    /// Compares a result that the technique holds with the recorded one in the lanes in which the instruction took effect,
+    /// without supplying it.
     ///
     /// # Errors
     /// The first lane that differs, with its place.
@@ -292,7 +291,8 @@ impl<'a> Cx<'a> {
         self.check(warp, inst.pc, result.reg, inst.exec, row, result.row())
     }
 
-    /// Compares a value that the technique holds with the recorded register, without supplying it.
+    /// Compares a value that the technique holds with a source register of an instruction that has not been stepped, in the
+    /// lanes of [`WarpView::reads`], without supplying it.
     ///
     /// # Errors
     /// The first lane that differs, with its place.
@@ -300,12 +300,11 @@ impl<'a> Cx<'a> {
     pub fn compare(
         &mut self,
         warp: &WarpView<'_>,
-        pc: u32,
+        inst: &InstView<'_>,
         reg: u8,
-        lanes: u32,
         row: &Row,
     ) -> Result<(), Box<ValueMismatch>> {
-        self.check(warp, pc, reg, lanes, row, &warp.rows[usize::from(reg)])
+        self.check(warp, inst.pc, reg, warp.reads(inst, reg), row, &warp.rows[usize::from(reg)])
     }
 
     #[inline]
@@ -326,19 +325,51 @@ impl<'a> Cx<'a> {
         match (0..32).find(differs) {
             None => Ok(()),
             Some(lane) => {
-                let found = Found::Value(supplied.0[lane]);
-                Err(self.mismatch(warp, pc, (Holder::Register, reg), lane as u32, recorded.0[lane], found))
+                let found = Found::Value(supplied.0[lane].into());
+                let recorded = recorded.0[lane].into();
+                Err(self.mismatch(warp, pc, (Holder::Register, reg), lane as u32, recorded, found))
             }
         }
     }
 
-    /// Compares a predicate that the technique holds with the recorded one in the lanes of `lanes`, without supplying
-    /// it.
+    /// Compares a predicate that the technique holds, one bit per lane, with a source predicate of an instruction that has not
+    /// been stepped, in the lanes in which the instruction takes effect; the guard, which decides about them, in those on the
+    /// path.
     ///
     /// # Errors
     /// The first lane that differs, with its place.
     #[inline]
     pub fn compare_predicate(
+        &mut self,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        pred: u8,
+        held: u32,
+    ) -> Result<(), Box<ValueMismatch>> {
+        let is_guard = inst.inst.inst.guard.pred.0 == pred;
+        let lanes = if is_guard { inst.active } else { warp.effect(inst) };
+        self.check_predicate(warp, inst.pc, pred, lanes, held)
+    }
+
+    /// Supplies a predicate that an instruction writes, one bit per lane: compares it with the recorded one in the lanes in
+    /// which the instruction took effect.
+    ///
+    /// # Errors
+    /// The first lane that differs, with its place.
+    #[inline]
+    pub fn supply_predicate(
+        &mut self,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        pred: u8,
+        held: u32,
+    ) -> Result<(), Box<ValueMismatch>> {
+        self.ledger.proofs.predicates |= 1 << (pred & 15);
+        self.check_predicate(warp, inst.pc, pred, inst.exec, held)
+    }
+
+    #[inline]
+    fn check_predicate(
         &mut self,
         warp: &WarpView<'_>,
         pc: u32,
@@ -347,14 +378,14 @@ impl<'a> Cx<'a> {
         held: u32,
     ) -> Result<(), Box<ValueMismatch>> {
         self.ledger.checked += 1;
-        self.ledger.proofs.predicates |= 1 << (pred & 15);
         let recorded = warp.preds[usize::from(pred & 15)];
         let differing = (held ^ recorded) & lanes;
         if differing == 0 {
             return Ok(());
         }
         let lane = differing.trailing_zeros();
-        let (expected, actual) = (recorded >> lane & 1, Found::Value(held >> lane & 1));
+        let of_lane = |preds: u32| u64::from(preds >> lane & 1);
+        let (expected, actual) = (of_lane(recorded), Found::Value(of_lane(held)));
         Err(self.mismatch(warp, pc, (Holder::Predicate, pred), lane, expected, actual))
     }
 
@@ -371,19 +402,60 @@ impl<'a> Cx<'a> {
         held: u32,
     ) -> Result<(), Box<ValueMismatch>> {
         self.ledger.checked += 1;
-        self.ledger.proofs.uniforms |= 1 << (reg & 63);
         let recorded = warp.uniforms.get(usize::from(reg)).map_or(0, |row| row.0[0]);
         if held == recorded {
             return Ok(());
         }
-        Err(self.mismatch(warp, pc, (Holder::Uniform, reg), 0, recorded, Found::Value(held)))
+        let found = Found::Value(held.into());
+        Err(self.mismatch(warp, pc, (Holder::Uniform, reg), 0, recorded.into(), found))
+    }
+
+    /// Supplies a uniform register that an instruction writes: compares the word with the recorded one.
+    ///
+    /// # Errors
+    /// The word differs.
+    #[inline]
+    pub fn supply_uniform(
+        &mut self,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        reg: u8,
+        held: u32,
+    ) -> Result<(), Box<ValueMismatch>> {
+        self.ledger.proofs.uniforms |= 1 << (reg & 63);
+        self.compare_uniform(warp, inst.pc, reg, held)
+    }
+
+    /// Compares the sectors that a technique has loaded or locked for an access with those that the access touches: `held`
+    /// gives the 32-byte sectors that it has of the 128-byte line at an address, one bit each.
+    ///
+    /// # Errors
+    /// The first lane of which a sector is missing, with its address.
+    pub fn compare_sectors(
+        &mut self,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        access: &MemAccess<'_>,
+        held: impl Fn(u64) -> u8,
+    ) -> Result<(), Box<ValueMismatch>> {
+        self.ledger.checked += 1;
+        let is_held = |address: u64| held(address & !127) >> (address / 32 % 4) & 1 != 0;
+        for lane in (0..32).filter(|lane| access.mask >> lane & 1 != 0) {
+            let first = access.addresses[lane];
+            let last = first.wrapping_add(u64::from(access.bytes.max(1)) - 1);
+            if !is_held(first) || !is_held(last) {
+                let place = (Holder::Address, 0);
+                return Err(self.mismatch(warp, inst.pc, place, lane as u32, first, Found::Elsewhere));
+            }
+        }
+        Ok(())
     }
 
     /// The error of a technique that must supply a value that it has lost.
     #[must_use]
     pub fn missing(&self, warp: &WarpView<'_>, pc: u32, reg: u8, lanes: u32) -> Box<ValueMismatch> {
         let lane = lanes.trailing_zeros().min(31);
-        let recorded = warp.rows.get(usize::from(reg)).map_or(0, |row| row.0[lane as usize]);
+        let recorded = warp.rows.get(usize::from(reg)).map_or(0, |row| row.0[lane as usize].into());
         self.mismatch(warp, pc, (Holder::Register, reg), lane, recorded, Found::Nothing)
     }
 
@@ -398,7 +470,8 @@ impl<'a> Cx<'a> {
         row: &Row,
     ) -> Box<ValueMismatch> {
         let lane = lanes.trailing_zeros().min(31);
-        self.mismatch(warp, pc, (Holder::Register, reg), lane, row.0[lane as usize], Found::Recorded)
+        let recorded = row.0[lane as usize].into();
+        self.mismatch(warp, pc, (Holder::Register, reg), lane, recorded, Found::Recorded)
     }
 
     fn mismatch(
@@ -407,7 +480,7 @@ impl<'a> Cx<'a> {
         pc: u32,
         (of, number): (Holder, u8),
         lane: u32,
-        expected: u32,
+        expected: u64,
         actual: Found,
     ) -> Box<ValueMismatch> {
         Box::new(ValueMismatch {
@@ -477,11 +550,13 @@ impl<'a> Cx<'a> {
 #[non_exhaustive]
 pub enum Found {
     /// Another value.
-    Value(u32),
+    Value(u64),
     /// No value: it was released before.
     Nothing,
     /// The recorded row itself, which is no value of the technique.
     Recorded,
+    /// Sectors at other addresses.
+    Elsewhere,
 }
 
 impl std::fmt::Display for Found {
@@ -490,6 +565,7 @@ impl std::fmt::Display for Found {
             Found::Value(value) => write!(f, "supplied {value:#010x}"),
             Found::Nothing => f.write_str("has released the value"),
             Found::Recorded => f.write_str("supplied the recorded row itself and none of its own"),
+            Found::Elsewhere => f.write_str("has loaded or locked sectors at other addresses"),
         }
     }
 }
@@ -504,6 +580,8 @@ pub enum Holder {
     Predicate,
     /// A uniform register.
     Uniform,
+    /// The address of a memory access; it has no number.
+    Address,
 }
 
 impl Holder {
@@ -514,6 +592,7 @@ impl Holder {
             Holder::Register => "register",
             Holder::Predicate => "predicate",
             Holder::Uniform => "uniform register",
+            Holder::Address => "address",
         }
     }
 
@@ -524,6 +603,7 @@ impl Holder {
             Holder::Register => Reg(number).to_string(),
             Holder::Predicate => Pred(number).to_string(),
             Holder::Uniform => UniformReg(number).to_string(),
+            Holder::Address => "of the access".to_owned(),
         }
     }
 }
@@ -556,7 +636,7 @@ pub struct ValueMismatch {
     /// First lane that differs.
     pub lane: u32,
     /// Recorded value.
-    pub expected: u32,
+    pub expected: u64,
     /// What the technique had instead.
     pub actual: Found,
 }

@@ -11,7 +11,8 @@
 //!   `&self`; decisions are reported afterwards ([`Technique::fetched`], [`Technique::issued`]), to every
 //!   technique.
 //! - **No value is supplied unseen.** [`Supplied`], which every answer in place of the register file carries, is
-//!   only made by [`Cx::supply`] and [`Cx::supply_result`], which compare the row with the recorded one.
+//!   only made by [`Cx::supply`] and [`Cx::supply_result`], which compare the row with the recorded one in every lane that the
+//!   instruction executes and the program has written ([`WarpView::reads`]); the technique has no say in it.
 //! - **Nothing is free.** Structures are [`Storage`]: accesses queue at ports, take time and are counted.
 //! - **Accounts balance.** The supplied and lost values, by cause, sum to the opportunities
 //!   ([`Cx::opportunity`], [`Cx::lost`]); the engine checks it at the end of every kernel.
@@ -58,4 +59,4 @@ pub use write::{RegisterWrite, Rewritten, WriteTo};
 pub const LINE_BYTES: u64 = 128;
 
 /// Version of this interface; it increases when existing techniques must be changed.
-pub const INTERFACE_VERSION: u32 = 5;
+pub const INTERFACE_VERSION: u32 = 6;

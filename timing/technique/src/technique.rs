@@ -335,14 +335,17 @@ pub trait Technique: Fork + Send + Sync {
 
     /// Called when a load, store or atomic has its operands: its addresses are known, and nothing has been
     /// accessed.
+    ///
+    /// # Errors
+    /// Lines that the technique has loaded or locked for it are others than it accesses.
     fn access(
         &mut self,
         _cx: &mut Cx<'_>,
         _warp: &WarpView<'_>,
         _inst: &InstView<'_>,
         _access: &MemAccess<'_>,
-    ) -> AccessVerdict {
-        AccessVerdict::Access
+    ) -> Result<AccessVerdict, Box<ValueMismatch>> {
+        Ok(AccessVerdict::Access)
     }
 
     /// Called for an instruction that the technique did not let execute: every result in `results` must be

@@ -88,6 +88,9 @@ pub struct WarpView<'a> {
     /// latest issued instruction in `write_back`, where the instruction's own results are in the writes.
     /// Empty if the recording has no values.
     pub rows: &'a [Row],
+    /// Lanes in which the program has written each register, by its number, at the same time as the registers; a register
+    /// without an entry counts as written in every lane.
+    pub written: &'a [u32],
     /// Lanes in which each predicate is true, by its number, at the same time as the registers: P0 to P6, PT, and the
     /// uniform predicates, which are true in all lanes or in none.
     pub preds: &'a [u32; Pred::ALL],
@@ -113,6 +116,7 @@ impl<'a> WarpView<'a> {
             next_lanes: u32::MAX,
             issued: 0,
             rows,
+            written: &[],
             preds: &Pred::AT_START,
             uniforms: &[],
         }
@@ -133,6 +137,14 @@ impl WarpView<'_> {
     #[inline]
     pub fn effect(&self, inst: &InstView<'_>) -> u32 {
         inst.active & self.pred(inst.inst.inst.guard)
+    }
+
+    /// Lanes in which an instruction that has not been stepped reads a value of the program in a register: it takes effect in
+    /// them, and the program has written the register. A technique that holds the register answers for all of them.
+    #[must_use]
+    #[inline]
+    pub fn reads(&self, inst: &InstView<'_>, reg: u8) -> u32 {
+        self.effect(inst) & self.written.get(usize::from(reg)).copied().unwrap_or(u32::MAX)
     }
 
     /// Lanes that go to the target of a branch, or end at an exit, before it has been stepped; lanes in which another

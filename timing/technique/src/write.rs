@@ -41,8 +41,8 @@ impl<'a> RegisterWrite<'a> {
         RegisterWrite { reg, to, row }
     }
 
-    /// The whole register after the instruction, as recorded: results in the executed lanes, old values in the
-    /// others.
+    /// The results as recorded, in the lanes in which the instruction took effect. Other lanes hold nothing: in tests they are
+    /// inverted, so that a technique that takes them for the register's old values is found.
     #[must_use]
     #[inline]
     pub fn row(&self) -> &'a Row {

@@ -1,7 +1,7 @@
 //! Warps of one or more blocks that share a technique, without a pipeline, for tests of techniques: each follows a kernel on a
 //! random path, with random results, and the warps take turns at random.
 
-use super::testing::{Random, Walk};
+use super::testing::{Random, Walk, shown};
 use super::{
     Cx, Effects, InFlightId, InstView, IssueVerdict, Issuing, Ledger, OperandRead, Plan, RegisterWrite,
     Technique, ValueMismatch, WarpView, WriteTo, merge,
@@ -40,6 +40,7 @@ pub(crate) struct Member<'a> {
     seat: Seat,
     walk: Walk<'a>,
     rows: Vec<Row>,
+    written: Vec<u32>,
     flights: Vec<Flight>,
     /// The instruction that the warp has arrived at, its lanes, and the micro-operations done before it.
     here: Option<(u32, u32, usize)>,
@@ -68,6 +69,7 @@ impl<'a> Crew<'a> {
             seat: *seat,
             walk: Walk::new(&program.kernel),
             rows: vec![Row::ZERO; program.registers_per_thread as usize],
+            written: vec![0; program.registers_per_thread as usize],
             flights: Vec::new(),
             here: None,
             alive: u32::MAX,
@@ -107,7 +109,7 @@ impl<'a> Crew<'a> {
         self.cycle += 1;
         let member = &self.warps[index];
         let mut view = WarpView::new(member.seat.slot, &member.rows);
-        (view.alive, view.next_lanes) = (member.alive, lanes);
+        (view.alive, view.next_lanes, view.written) = (member.alive, lanes, &member.written);
         (view.block_slot, view.block) = (member.seat.block_slot, member.seat.block_slot as u32);
         view.warp = member.seat.warp;
         let mut cx = Cx::new(self.name, self.cycle, self.program, &mut self.ledger, &mut self.effects);
@@ -273,7 +275,8 @@ impl<'a> Crew<'a> {
         for reg in inst.destinations() {
             let row = &mut member.rows[usize::from(*reg)];
             merge(row, &random.row(), exec);
-            results.push((*reg, *row));
+            member.written[usize::from(*reg)] |= exec;
+            results.push((*reg, shown(row, exec)));
         }
         if inst.inst.kind() == Kind::Exit {
             member.alive &= !exec;

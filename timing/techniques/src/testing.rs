@@ -331,6 +331,8 @@ pub(crate) struct Bench<'a> {
     pub cycle: u64,
     pub issued: u64,
     pub rows: Vec<Row>,
+    /// Lanes in which each register has been written.
+    written: Vec<u32>,
     /// Lanes in which each predicate is true.
     pub preds: [u32; Pred::ALL],
     pub ledger: Ledger,
@@ -350,6 +352,7 @@ impl<'a> Bench<'a> {
             cycle: 0,
             issued: 0,
             rows: vec![Row::ZERO; program.registers_per_thread as usize],
+            written: vec![0; program.registers_per_thread as usize],
             preds: *WarpView::new(0, &[]).preds,
             micro_ops: Vec::new(),
             ledger: Ledger::default(),
@@ -385,7 +388,7 @@ impl<'a> Bench<'a> {
         };
         let mut warp = WarpView::new(self.slot, &self.rows);
         (warp.block, warp.warp, warp.issued, warp.next_pc) = (7, 3, self.issued, next);
-        warp.preds = &self.preds;
+        (warp.preds, warp.written) = (&self.preds, &self.written);
         call(&mut at, &warp, &self.micro_ops)
     }
 
@@ -439,7 +442,8 @@ impl<'a> Bench<'a> {
         for reg in inst.destinations() {
             let row = &mut self.rows[usize::from(*reg)];
             super::merge(row, &values(), exec);
-            results.push((*reg, *row));
+            self.written[usize::from(*reg)] |= exec;
+            results.push((*reg, shown(row, exec)));
         }
         if collected {
             let view = InstView::new(pc, inst, active, exec, id);
@@ -524,6 +528,11 @@ impl<'a> Bench<'a> {
         }
         in_flight.iter().try_for_each(|flight| self.write_back(technique, flight).map(drop))
     }
+}
+
+/// A result as the pipeline shows it in tests: lanes in which the instruction had no effect are inverted.
+pub(crate) fn shown(row: &Row, exec: u32) -> Row {
+    Row::from_fn(|lane| if exec >> lane & 1 != 0 { row.0[lane] } else { !row.0[lane] })
 }
 
 /// The diverged paths of a warp over a kernel: the youngest runs, as with a reconvergence stack, unless

@@ -405,20 +405,23 @@ impl Stack {
     }
 
     /// The first verdict that is not `Access`.
+    ///
+    /// # Errors
+    /// Lines of a technique differ from those of the access.
     pub fn access(
         &mut self,
         at: &mut At<'_>,
         warp: &WarpView<'_>,
         inst: &InstView<'_>,
         access: &MemAccess<'_>,
-    ) -> Decision<AccessVerdict> {
+    ) -> Result<Decision<AccessVerdict>, Box<ValueMismatch>> {
         for (by, member) in self.members.iter_mut().enumerate().filter(|(_, member)| member.hooks.access) {
-            let verdict = member.with(at, |technique, cx| technique.access(cx, warp, inst, access));
+            let verdict = member.with(at, |technique, cx| technique.access(cx, warp, inst, access))?;
             if verdict != AccessVerdict::Access {
-                return Decision { verdict, by: by as u8 };
+                return Ok(Decision { verdict, by: by as u8 });
             }
         }
-        Decision { verdict: AccessVerdict::Access, by: 0 }
+        Ok(Decision { verdict: AccessVerdict::Access, by: 0 })
     }
 
     /// Gets the results of an instruction that a technique did not let execute.

@@ -87,7 +87,7 @@ impl Technique for Bow {
     ) -> Result<(), Box<ValueMismatch>> {
         let window = &mut self.window;
         window.slide(cx.cycle, warp.slot, warp.issued, |_| {});
-        window.forward(cx, warp, inst, operands, |entry| entry.held)?;
+        window.forward(cx, warp, inst, operands)?;
         for (position, operand) in operands.iter().enumerate() {
             if operand.is_from_bank() {
                 let row = &warp.rows[usize::from(operand.reg)];

@@ -183,8 +183,8 @@ fn a_corrupted_collector_stops_the_run_and_names_the_place() {
         bench.start(&mut bow);
         bench.step(&mut bow, 0, 300);
         bow.window.collectors[2].find(1).expect("held").row.0[lane] ^= 1;
-        // Inactive lanes of the reader are compared too.
-        let why = bench.issue(&mut bow, 1, (1, 1), || Row::ZERO).expect_err("the value is wrong");
+        let reader = (1 << lane, 1 << lane);
+        let why = bench.issue(&mut bow, 1, reader, || Row::ZERO).expect_err("the value is wrong");
         let place = (why.technique, why.pc, why.block, why.warp, why.register, why.lane);
         assert_eq!(place, ("bow", 1, 7, 3, 1, lane as u32));
         assert_eq!(why.actual, Found::Value(why.expected ^ 1));

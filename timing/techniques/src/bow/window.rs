@@ -189,16 +189,14 @@ impl Window {
         IssueVerdict::Issue
     }
 
-    /// Supplies operands from the collector where it holds the value in every lane on the path, after
-    /// comparing it with the recording in the lanes that `checked` gives. All operands are looked up before
-    /// any entry is evicted.
+    /// Supplies operands from the collector where it holds the value in every lane on the path. All operands are looked up
+    /// before any entry is evicted.
     pub(crate) fn forward(
         &mut self,
         cx: &mut Cx<'_>,
         warp: &WarpView<'_>,
         inst: &InstView<'_>,
         operands: &mut [OperandRead],
-        checked: impl Fn(&Entry) -> u32,
     ) -> Result<(), Box<ValueMismatch>> {
         for operand in operands.iter_mut().filter(|operand| operand.is_from_bank()) {
             cx.opportunity(1);
@@ -222,7 +220,7 @@ impl Window {
             if self.params.extended {
                 entry.accessed = warp.issued;
             }
-            let supplied = cx.supply(warp, inst.pc, operand.reg, checked(entry), &entry.row)?;
+            let supplied = cx.supply(warp, inst, operand.reg, &entry.row)?;
             let access: Access = self.storage.read(cx.cycle, warp.slot);
             operand.from = match entry.awaited(inst.active) {
                 Some((id, position)) => ReadFrom::After(id, position, supplied),

@@ -201,8 +201,7 @@ impl Technique for BowWr {
     ) -> Result<(), Box<ValueMismatch>> {
         let slot = warp.slot;
         self.slide(cx, slot, warp.issued);
-        // Values of inactive lanes may be dead and bypassed.
-        self.window.forward(cx, warp, inst, operands, |_| inst.active)?;
+        self.window.forward(cx, warp, inst, operands)?;
         let BowWr { window, file, bypassed_register_writes, .. } = self;
         // A value that is evicted early is written whatever its hint.
         let mut written = Vec::new();
@@ -213,7 +212,7 @@ impl Technique for BowWr {
             if operand.is_from_bank() {
                 let entry = window.hold(warp, operand.reg, |left| evict(file, left));
                 entry.fill(file.row(slot, operand.reg), (inst.id, position as u8));
-                cx.compare(warp, inst.pc, operand.reg, inst.active, &entry.row)?;
+                cx.compare(warp, inst, operand.reg, &entry.row)?;
                 window.storage.write(cx.cycle, slot);
             }
         }

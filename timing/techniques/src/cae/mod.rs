@@ -307,15 +307,14 @@ impl Cae {
         inst: &InstView<'_>,
     ) -> Result<(), Box<ValueMismatch>> {
         let own = &self.warps[warp.slot].contents;
-        let lanes = warp.effect(inst);
         for reg in inst.inst.sources() {
             if let Some(tuple) = own.tuple(*reg) {
-                cx.compare(warp, inst.pc, *reg, lanes, &tuple.expand())?;
+                cx.compare(warp, inst, *reg, &tuple.expand())?;
             }
         }
         for pred in inst.inst.inst.src_preds() {
             if let Some(value) = own.pred(pred.0) {
-                cx.compare_predicate(warp, inst.pc, pred.0, lanes, if value { u32::MAX } else { 0 })?;
+                cx.compare_predicate(warp, inst, pred.0, if value { u32::MAX } else { 0 })?;
             }
         }
         Ok(())
@@ -496,7 +495,7 @@ impl Technique for Cae {
         }
         for pred in inst.inst.inst.dst_preds() {
             let lanes = if warp.preds[usize::from(pred.0 & 7)] >> first & 1 != 0 { u32::MAX } else { 0 };
-            cx.compare_predicate(warp, inst.pc, pred.0, inst.exec, lanes)?;
+            cx.supply_predicate(warp, inst, pred.0, lanes)?;
         }
         let scalar = strides == [0, 0];
         self.counts.affine_instructions += 1;
@@ -532,13 +531,13 @@ impl Technique for Cae {
                 tuple => tuple,
             };
             if let Some(tuple) = tuple {
-                let supplied = cx.supply(warp, inst.pc, operand.reg, inst.active, &tuple.expand())?;
+                let supplied = cx.supply(warp, inst, operand.reg, &tuple.expand())?;
                 operand.from = ReadFrom::Storage(self.file.read(cx.cycle, bank), supplied);
                 self.counts.expanded_operands += 1;
                 continue;
             }
             if !self.unseen.registers.contains(operand.reg) && !self.params.ideal {
-                cx.compare(warp, inst.pc, operand.reg, inst.active, own.lanes(operand.reg))?;
+                cx.compare(warp, inst, operand.reg, own.lanes(operand.reg))?;
             }
             cx.lost(if self.params.mechanism { Lost::Vector } else { Lost::Off }, 1);
         }

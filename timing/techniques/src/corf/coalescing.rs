@@ -15,8 +15,6 @@ pub(crate) struct Lookup {
     pub physical: u16,
     /// Its bank.
     pub bank: u8,
-    /// Lanes in which the value is the register's.
-    pub defined: u32,
     /// Its slices.
     pub slices: Slices,
 }
@@ -97,8 +95,11 @@ impl Coalescing {
             let found = match places.look_up(warp.slot, operand.reg, inst.active) {
                 Mapping::At(found) => found,
                 Mapping::Lost(lanes) => return Err(cx.missing(warp, inst.pc, operand.reg, lanes)),
-                // The read is unchanged.
-                Mapping::Unwritten => continue,
+                Mapping::Unwritten => match warp.reads(inst, operand.reg) {
+                    // The read is unchanged.
+                    0 => continue,
+                    lanes => return Err(cx.missing(warp, inst.pc, operand.reg, lanes)),
+                },
             };
             let mut space = Row::ZERO;
             let value = places.value(&found, &mut space);
@@ -115,13 +116,13 @@ impl Coalescing {
             let shared = alone.iter_mut().enumerate().find(|(_, other)| other.as_ref().is_some_and(fits));
             match shared {
                 Some((leader, free)) if self.shares => {
-                    let supplied = cx.supply(warp, inst.pc, operand.reg, found.defined, value)?;
+                    let supplied = cx.supply(warp, inst, operand.reg, value)?;
                     *free = None;
                     operand.from = ReadFrom::With(leader as u8, supplied);
                     coalesced += 1;
                 }
                 _ => {
-                    cx.compare(warp, inst.pc, operand.reg, found.defined, value)?;
+                    cx.compare(warp, inst, operand.reg, value)?;
                     alone[position] = Some(found);
                     operand.from = ReadFrom::BankBehind(found.bank, access);
                 }

@@ -61,7 +61,7 @@ impl Places for Renaming {
         }
         let Some((physical, slices)) = entry.place else { return Mapping::Unwritten };
         let bank = self.allocator.file.bank(physical);
-        Mapping::At(Lookup { physical, bank, defined: entry.defined, slices })
+        Mapping::At(Lookup { physical, bank, slices })
     }
 
     #[inline]

@@ -159,10 +159,10 @@ fn a_corrupted_register_file_stops_the_run_and_names_the_place() {
     let physical = mapped(&mut corf, 4, 2).expect("mapped").0;
     // r1 has slice 0 and r2 slice 1 of the entry.
     corf.renaming().allocator.file.rows[usize::from(physical)].0[31] ^= 0x8000;
-    let why = bench.issue(&mut corf, 2, (1, 1), || Row::ZERO).expect_err("the value is wrong");
+    let why = bench.issue(&mut corf, 2, (1 << 31, 1 << 31), || Row::ZERO).expect_err("the value is wrong");
     let place = (why.technique, why.pc, why.block, why.warp, why.register, why.lane);
     assert_eq!(place, ("corf", 2, 7, 3, 2, 31));
-    assert_eq!((why.expected, why.actual), (2, Found::Value(-126i32 as u32)));
+    assert_eq!((why.expected, why.actual), (2, Found::Value((-126i32 as u32).into())));
 }
 
 /// Faults of the register file and of the renaming table, each in the place of R2.

@@ -538,6 +538,12 @@ impl Expansion {
         Some(record)
     }
 
+    /// The sectors of a line that a record has loaded, one bit each.
+    pub(super) fn sectors(&self, record: &Record, line: u64) -> u8 {
+        let lines = &self.lists.lists[record.lines as usize];
+        (0..lines.count).map(|at| lines.get(at)).find(|held| held.0 == line).map_or(0, |held| held.1)
+    }
+
     /// A warp has accessed what a record has locked; its record ends.
     pub(super) fn unlock(&mut self, cx: &mut Cx<'_>, record: &Record) {
         self.lists.release(record.lines);
@@ -552,6 +558,13 @@ impl Expansion {
                 cx.unlock(line);
             }
         }
+    }
+
+    /// The first line of a warp's next address, for faults.
+    #[cfg(test)]
+    pub(super) fn first_line(&mut self, slot: usize) -> &mut u64 {
+        let lines = self.first_address(slot).lines;
+        &mut self.lists.lists[lines as usize].lines[0]
     }
 
     /// A warp's next address, for faults.

@@ -21,9 +21,9 @@ mod tuple;
 mod uniform_tests;
 
 use super::{
-    Answered, Claim, Cx, FetchVerdict, InstView, IssueVerdict, Issuing, Launch, MicroId, OperandRead,
-    ParamValue, Params as _, Plan, ReadFrom, RegisterWrite, Registration, Scouting, Storage, Technique,
-    TechniqueInfo, ValueMismatch, WarpView,
+    AccessVerdict, Answered, Claim, Cx, FetchVerdict, InstView, IssueVerdict, Issuing, Launch, MemAccess,
+    MicroId, OperandRead, ParamValue, Params as _, Plan, ReadFrom, RegisterWrite, Registration, Scouting,
+    Storage, Technique, TechniqueInfo, ValueMismatch, WarpView,
 };
 use declare::{Counts, Lost, Params, Stall};
 use decouple::{Role, Wanted, decouple};
@@ -256,6 +256,7 @@ impl Technique for Dac {
         plan.scouting = plan.scouting.or(Scouting::Paths);
         plan.hooks.fetch = true;
         plan.hooks.issue = true;
+        plan.hooks.access = true;
         plan.hooks.wakes = true;
         plan.hooks.tick = true;
         plan.hooks.companion = true;
@@ -383,12 +384,11 @@ impl Technique for Dac {
                 };
                 let row = passed.rows[usize::from(operand.reg - span.first.0)];
                 if in_data(operand.reg) || !operand.is_from_bank() {
-                    cx.compare(warp, inst.pc, operand.reg, exec, row)?;
+                    cx.compare(warp, inst, operand.reg, row)?;
                     cx.lost(if in_data(operand.reg) { Lost::NeededByAll } else { Lost::Elsewhere }, 1);
                 } else {
                     let access = *read.get_or_insert_with(|| self.units.addresses.read(cx.cycle, 0));
-                    operand.from =
-                        ReadFrom::Storage(access, cx.supply(warp, inst.pc, operand.reg, exec, row)?);
+                    operand.from = ReadFrom::Storage(access, cx.supply(warp, inst, operand.reg, row)?);
                 }
             }
         } else if let Some(passed) = passed {
@@ -400,6 +400,22 @@ impl Technique for Dac {
             }
         }
         Ok(())
+    }
+
+    /// What was loaded early for the access is what it touches.
+    fn access(
+        &mut self,
+        cx: &mut Cx<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        access: &MemAccess<'_>,
+    ) -> Result<AccessVerdict, Box<ValueMismatch>> {
+        if let Some(record) = &Flight::of(&mut self.flights, inst).record
+            && self.affine.loads_early(inst.pc)
+        {
+            cx.compare_sectors(warp, inst, access, |line| self.units.sectors(record, line))?;
+        }
+        Ok(AccessVerdict::Access)
     }
 
     /// What the affine warp has computed for the warp.
@@ -419,11 +435,11 @@ impl Technique for Dac {
         }
         if inst.inst.uniform_writes != 0 && inst.exec != 0 {
             for (reg, row) in inst.inst.inst.dst_uniforms().zip(rows) {
-                cx.compare_uniform(warp, inst.pc, reg.0, row.0[0])?;
+                cx.supply_uniform(warp, inst, reg.0, row.0[0])?;
             }
         }
         for (pred, bits) in inst.inst.inst.all_dst_preds().zip(event.preds) {
-            cx.compare_predicate(warp, inst.pc, pred.0, inst.exec, bits)?;
+            cx.supply_predicate(warp, inst, pred.0, bits)?;
         }
         if self.roles[inst.pc as usize].dequeued {
             self.counts.dequeued_predicates += 1;

@@ -199,6 +199,15 @@ impl Technique for Broken {
         }
         self.dac.collect(cx, warp, inst, operands)
     }
+    fn access(
+        &mut self,
+        cx: &mut Cx<'_>,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        access: &MemAccess<'_>,
+    ) -> Result<AccessVerdict, Box<ValueMismatch>> {
+        self.dac.access(cx, warp, inst, access)
+    }
     fn answered(
         &mut self,
         cx: &mut Cx<'_>,
@@ -346,6 +355,16 @@ fn a_lost_address_is_caught() {
 #[test]
 fn an_address_of_another_instruction_is_caught() {
     caught(Collect(13), |dac, slot| dac.units.first_address(slot).pc = 17);
+}
+
+#[test]
+fn a_line_that_the_load_does_not_access_is_caught() {
+    caught(Collect(5), |dac, slot| *dac.units.first_line(slot) += 128);
+}
+
+#[test]
+fn a_sector_that_was_not_loaded_is_caught() {
+    caught(Collect(5), |dac, slot| *dac.units.first_line(slot) &= !2);
 }
 
 #[test]

@@ -338,7 +338,7 @@ impl Technique for DacIdeal {
             cx.supply_result(warp, inst, result, &tuple.expand(word as u32))?;
         }
         for (pred, lanes) in inst.inst.inst.dst_preds().zip(preds) {
-            cx.compare_predicate(warp, inst.pc, pred.0, inst.exec, lanes)?;
+            cx.supply_predicate(warp, inst, pred.0, lanes)?;
         }
         Ok(())
     }

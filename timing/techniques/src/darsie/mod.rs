@@ -812,7 +812,7 @@ impl Technique for Darsie {
             match self.shared(warp.slot, operand.reg) {
                 Some(version) => {
                     let version = self.blocks[block_slot].version(version);
-                    cx.compare(warp, inst.pc, operand.reg, inst.active, &version.row)?;
+                    cx.compare(warp, inst, operand.reg, &version.row)?;
                     self.version_table.read(cx.cycle, block_slot);
                     self.counts.shared_reads += 1;
                     if self.params.bank_conflicts {
@@ -822,7 +822,7 @@ impl Technique for Darsie {
                 None if self.unseen.contains(operand.reg) => {}
                 None => {
                     let own = &self.warps[warp.slot].own[usize::from(operand.reg)];
-                    cx.compare(warp, inst.pc, operand.reg, inst.active, own)?;
+                    cx.compare(warp, inst, operand.reg, own)?;
                 }
             }
         }
@@ -912,7 +912,7 @@ impl Technique for Darsie {
             return Err(cx.missing(warp, inst.pc, *reg, warp.threads));
         }
         for (pred, lanes) in inst.inst.inst.dst_preds().zip(shared.predicates) {
-            cx.compare_predicate(warp, inst.pc, pred.0, inst.exec, lanes)?;
+            cx.supply_predicate(warp, inst, pred.0, lanes)?;
         }
         self.version_table.write(cx.cycle, block_slot);
         Ok(())

@@ -20,7 +20,7 @@ fn stored(latency_cycles: u32, ports: u32) -> Toy {
                 for operand in operands {
                     cx.opportunity(1);
                     let row = warp.rows[usize::from(operand.reg)];
-                    let supplied = cx.supply(warp, inst.pc, operand.reg, inst.active, &row)?;
+                    let supplied = cx.supply(warp, inst, operand.reg, &row)?;
                     operand.from = ReadFrom::Storage(storage.read(cx.cycle, 0), supplied);
                 }
                 Ok(())

@@ -194,9 +194,9 @@ impl Technique for Toy {
         _warp: &WarpView<'_>,
         inst: &InstView<'_>,
         access: &MemAccess<'_>,
-    ) -> AccessVerdict {
+    ) -> Result<AccessVerdict, Box<ValueMismatch>> {
         let Toy { access: toy, storage, .. } = self;
-        toy.as_ref().map_or(AccessVerdict::Access, |toy| toy(cx, inst, access, storage))
+        Ok(toy.as_ref().map_or(AccessVerdict::Access, |toy| toy(cx, inst, access, storage)))
     }
 
     fn answered(

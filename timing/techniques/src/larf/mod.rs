@@ -243,13 +243,16 @@ impl Larf {
         for operand in operands.iter_mut().filter(|operand| operand.is_from_bank()) {
             let registers = self.registers();
             match registers.find(warp.slot, operand.reg, inst.active) {
-                registers::Found::Unwritten => {}
+                registers::Found::Unwritten => match warp.reads(inst, operand.reg) {
+                    0 => {}
+                    lanes => return Err(cx.missing(warp, inst.pc, operand.reg, lanes)),
+                },
                 registers::Found::Lost(lanes) => {
                     return Err(cx.missing(warp, inst.pc, operand.reg, lanes));
                 }
-                registers::Found::At(physical, defined) => {
+                registers::Found::At(physical) => {
                     let mut space = Row::ZERO;
-                    cx.compare(warp, inst.pc, operand.reg, defined, registers.row(physical, &mut space))?;
+                    cx.compare(warp, inst, operand.reg, registers.row(physical, &mut space))?;
                     let bank = registers.bank(physical);
                     let access = self.renaming.read(cx.cycle, self.renaming_bank(warp.slot, operand.reg));
                     operand.from = ReadFrom::BankBehind(bank, access);
@@ -457,9 +460,9 @@ impl Technique for Larf {
         warp: &WarpView<'_>,
         inst: &InstView<'_>,
         access: &MemAccess<'_>,
-    ) -> AccessVerdict {
+    ) -> Result<AccessVerdict, Box<ValueMismatch>> {
         let Kind::Load(Space::Global | Space::Generic) = inst.inst.inst.kind() else {
-            return AccessVerdict::Access;
+            return Ok(AccessVerdict::Access);
         };
         let overtaken = self.params.mechanism && {
             let lines = lines(access.addresses, access.mask, access.bytes);
@@ -467,18 +470,18 @@ impl Technique for Larf {
         };
         let results = u64::from(inst.inst.dst_count);
         if access.mask == 0 || results == 0 {
-            return AccessVerdict::Access;
+            return Ok(AccessVerdict::Access);
         }
         cx.opportunity(results);
         if !self.params.mechanism {
             cx.lost(Lost::Off, results);
-            return AccessVerdict::Access;
+            return Ok(AccessVerdict::Access);
         }
         self.account(cx.cycle);
-        self.serve(cx, warp, inst, access, overtaken).unwrap_or_else(|cause| {
+        Ok(self.serve(cx, warp, inst, access, overtaken).unwrap_or_else(|cause| {
             cx.lost(cause, results);
             AccessVerdict::Access
-        })
+        }))
     }
 
     /// Whether the load would be served if it looked its addresses up now.
@@ -532,16 +535,14 @@ impl Technique for Larf {
                     write.to = WriteTo::Bank(self.registers().bank(physical));
                 }
                 Fate::Entered(_) | Fate::Merged => {
-                    if let registers::Found::At(physical, _) = self.registers().find(warp.slot, write.reg, 0)
-                    {
+                    if let registers::Found::At(physical) = self.registers().find(warp.slot, write.reg, 0) {
                         self.arrive(cx, warp, write.reg, physical);
                         write.to = WriteTo::Bank(self.registers().bank(physical));
                     }
                 }
                 Fate::Shared => {
                     // It may complete in the cycle in which its leader does, and before it.
-                    if let registers::Found::At(physical, _) = self.registers().find(warp.slot, write.reg, 0)
-                    {
+                    if let registers::Found::At(physical) = self.registers().find(warp.slot, write.reg, 0) {
                         self.arrive(cx, warp, write.reg, physical);
                     }
                     write.to = WriteTo::Nowhere;

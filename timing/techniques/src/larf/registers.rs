@@ -82,8 +82,8 @@ pub(super) enum Found {
     Unwritten,
     /// Its value in these lanes was released.
     Lost(u32),
-    /// Its physical register, and the lanes that it has written.
-    At(Physical, u32),
+    /// Its physical register.
+    At(Physical),
 }
 
 /// Effects of a write.
@@ -180,7 +180,7 @@ impl Registers {
         let mapping = self.mappings[self.index(slot, reg)];
         match (mapping.lost & active, mapping.physical) {
             (0, None) => Found::Unwritten,
-            (0, Some(physical)) => Found::At(physical, mapping.defined),
+            (0, Some(physical)) => Found::At(physical),
             (lost, _) => Found::Lost(lost),
         }
     }
@@ -534,15 +534,15 @@ fn place_of(mappings: &[Mapping], contents: &[Contents], first: usize, reg: u8) 
 /// Registers in slices, for reads that share an access.
 impl Places for Registers {
     fn look_up(&self, slot: usize, reg: u8, active: u32) -> coalescing::Mapping {
-        let (physical, defined) = match self.find(slot, reg, active) {
+        let physical = match self.find(slot, reg, active) {
             Found::Unwritten => return coalescing::Mapping::Unwritten,
             Found::Lost(lanes) => return coalescing::Mapping::Lost(lanes),
-            Found::At(physical, defined) => (physical, defined),
+            Found::At(physical) => physical,
         };
         let contents = &self.contents[usize::from(physical)];
         match contents.place {
             Some((physical, slices)) => {
-                coalescing::Mapping::At(Lookup { physical, bank: contents.bank, defined, slices })
+                coalescing::Mapping::At(Lookup { physical, bank: contents.bank, slices })
             }
             // An instruction that reads a register waits for its value.
             None => coalescing::Mapping::Lost(active),

@@ -23,7 +23,7 @@ mod tests;
 
 use super::{
     AccessVerdict, Claim, Cx, EarlyLoad, InstView, Launch, MemAccess, ParamValue, Params as _, Plan,
-    Prefetched, Registration, Shape, Storage, StorageInfo, Technique, TechniqueInfo, WarpView,
+    Prefetched, Registration, Shape, Storage, StorageInfo, Technique, TechniqueInfo, ValueMismatch, WarpView,
 };
 use strides::Strides;
 use trace_format::isa::space::Space;
@@ -317,7 +317,7 @@ impl Technique for Mta {
         warp: &WarpView<'_>,
         inst: &InstView<'_>,
         access: &MemAccess<'_>,
-    ) -> AccessVerdict {
+    ) -> Result<AccessVerdict, Box<ValueMismatch>> {
         let loads =
             matches!(inst.inst.path, Path::Memory(MemoryKind::Load(_))) && access.space == Space::Global;
         if loads && access.mask != 0 {
@@ -330,7 +330,7 @@ impl Technique for Mta {
                 self.prefetch(cx, inst.pc, access, ahead);
             }
         }
-        AccessVerdict::Access
+        Ok(AccessVerdict::Access)
     }
 
     fn prefetched(&mut self, cx: &mut Cx<'_>, _tag: u32, fate: Prefetched) {

@@ -89,14 +89,12 @@ pub(crate) const REGISTRATION: Registration =
     Registration::new(&INFO, |_, section| Ok(Box::new(Owf::new(section)?)));
 
 /// A warp of the SM.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Own {
     /// Order of its beginning.
     age: u64,
     /// Whether it has waited for the shared registers.
     waited: bool,
-    /// Lanes in which each register of the program was written.
-    defined: Vec<u32>,
 }
 
 /// See the module.
@@ -159,8 +157,7 @@ impl Owf {
         let warps_per_block = launch.threads_per_block().div_ceil(32);
         let registers = program.registers_per_thread;
         self.locks = Some(Locks::new(sharing, (warps_per_block, sm.max_warps), registers, self.params.ideal));
-        self.warps =
-            vec![Own { defined: vec![0; registers as usize], ..Own::default() }; sm.max_warps as usize];
+        self.warps = vec![Own::default(); sm.max_warps as usize];
         (self.begun, self.owners, self.unshared) = (0, 0, 0);
         self.sharing = Some(sharing);
         plan.hooks.issue = true;
@@ -232,7 +229,6 @@ impl Technique for Owf {
         self.begun += 1;
         let own = &mut self.warps[warp.slot];
         (own.age, own.waited) = (self.begun, false);
-        own.defined.fill(0);
     }
 
     /// The scheduler's choice if no warp of a better kind is ready, else the oldest of the best kind.
@@ -286,11 +282,10 @@ impl Technique for Owf {
         for (operand, register) in
             operands.iter().zip(registers).filter(|(operand, _)| operand.is_from_bank())
         {
-            let lanes = inst.active & self.warps[warp.slot].defined[usize::from(operand.reg)];
             let Some(row) = self.locks().register(warp.slot, register) else {
-                return Err(cx.missing(warp, inst.pc, operand.reg, lanes));
+                return Err(cx.missing(warp, inst.pc, operand.reg, warp.reads(inst, operand.reg)));
             };
-            cx.compare(warp, inst.pc, operand.reg, lanes, row)?;
+            cx.compare(warp, inst, operand.reg, row)?;
             self.note(warp.slot, register);
         }
         Ok(())
@@ -308,7 +303,6 @@ impl Technique for Owf {
             if !self.locks_mut().write(warp.slot, register, write.row(), inst.exec) {
                 return Err(cx.missing(warp, inst.pc, write.reg, inst.exec));
             }
-            self.warps[warp.slot].defined[usize::from(write.reg)] |= inst.exec;
             self.note(warp.slot, register);
         }
         Ok(())

@@ -122,14 +122,12 @@ fn move_tag(from: u8, to: u8) -> u32 {
 }
 
 /// What a warp's instructions do in flight.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct InFlight {
     /// Instructions that have still to read or write the section.
     uses: u32,
     /// Whether the warp's acquire has waited.
     waited: bool,
-    /// Lanes in which each register of the program was written.
-    defined: Vec<u32>,
 }
 
 /// See the module.
@@ -325,8 +323,7 @@ impl Technique for RegMutex {
         plan.rename(code.renamed.clone());
         self.renamed = code.renamed;
         self.pool = Some(Pool::new(&split, warps, self.params.ideal));
-        let registers = launch.program.registers_per_thread as usize;
-        self.warps = vec![InFlight { defined: vec![0; registers], ..InFlight::default() }; warps as usize];
+        self.warps = vec![InFlight::default(); warps as usize];
         self.banks = Some(BankMap::new(config));
         self.split = Some(split);
         plan.hooks.issue = true;
@@ -343,7 +340,6 @@ impl Technique for RegMutex {
         self.pool_mut().start(warp.slot);
         let own = &mut self.warps[warp.slot];
         (own.uses, own.waited) = (0, false);
-        own.defined.fill(0);
     }
 
     fn issue(&self, _now: u64, warp: &WarpView<'_>, what: &Issuing<'_>) -> IssueVerdict {
@@ -393,11 +389,11 @@ impl Technique for RegMutex {
             if !operand.is_from_bank() {
                 continue;
             }
-            let lanes = inst.active & self.warps[warp.slot].defined[usize::from(operand.reg)];
+            let lanes = warp.reads(inst, operand.reg);
             let Some(row) = self.pool().register(warp.slot, register, lanes) else {
                 return Err(cx.missing(warp, inst.pc, operand.reg, lanes));
             };
-            cx.compare(warp, inst.pc, operand.reg, lanes, row)?;
+            cx.compare(warp, inst, operand.reg, row)?;
             if u32::from(register) >= base {
                 self.counts.extended_reads += 1;
                 self.lookup.read(cx.cycle, 0);
@@ -425,7 +421,6 @@ impl Technique for RegMutex {
             if !self.pool_mut().write(warp.slot, register, write.row(), inst.exec) {
                 return Err(cx.missing(warp, inst.pc, write.reg, inst.exec));
             }
-            self.warps[warp.slot].defined[usize::from(write.reg)] |= inst.exec;
             if matches!(write.to, WriteTo::Bank(_)) {
                 write.to = WriteTo::Bank(self.bank(warp.slot, register));
             }

@@ -204,7 +204,7 @@ impl Technique for Rfc {
             let own = &self.warps[warp.slot];
             let found = own.entries.iter().find(|entry| entry.register == operand.reg);
             if let Some(entry) = found.filter(|entry| inst.active & !entry.held == 0) {
-                let supplied = cx.supply(warp, inst.pc, operand.reg, inst.active, &entry.row)?;
+                let supplied = cx.supply(warp, inst, operand.reg, &entry.row)?;
                 operand.from = ReadFrom::Storage(self.storage.read(cx.cycle, warp.slot), supplied);
                 continue;
             }
@@ -214,7 +214,7 @@ impl Technique for Rfc {
                 merge(&mut row, &entry.row, entry.held);
                 self.storage.read(cx.cycle, warp.slot);
             }
-            cx.compare(warp, inst.pc, operand.reg, inst.active, &row)?;
+            cx.compare(warp, inst, operand.reg, &row)?;
             let cause = match found {
                 _ if !self.params.mechanism => Lost::Off,
                 Some(_) => Lost::Lanes,

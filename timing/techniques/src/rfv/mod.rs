@@ -114,8 +114,6 @@ const FLAG_TAG: u32 = 16;
 #[derive(Clone, Debug, Default)]
 struct Results {
     block_slot: usize,
-    /// Registers that have been written.
-    written: RegSet,
     /// Destinations of instructions in flight.
     on_the_way: RegSet,
     /// Those for which a physical register was taken at issue.
@@ -371,21 +369,21 @@ impl Technique for Rfv {
         operands: &mut [OperandRead],
     ) -> Result<(), Box<ValueMismatch>> {
         for operand in operands.iter_mut().filter(|operand| operand.is_from_bank()) {
-            let Rfv { renaming, table, warps, .. } = &mut *self;
+            let Rfv { renaming, table, .. } = &mut *self;
             let renaming = renaming.as_mut().expect("a technique is prepared before its hooks are called");
             let access =
                 table.read(cx.cycle, usize::from(renaming.allocator.file.home_bank(warp.slot, operand.reg)));
             let found = match renaming.look_up(warp.slot, operand.reg, inst.active) {
                 Mapping::At(found) => found,
                 Mapping::Lost(lanes) => return Err(cx.missing(warp, inst.pc, operand.reg, lanes)),
-                Mapping::Unwritten if warps[warp.slot].written.contains(operand.reg) => {
-                    return Err(cx.missing(warp, inst.pc, operand.reg, inst.active));
-                }
-                // The read is unchanged.
-                Mapping::Unwritten => continue,
+                Mapping::Unwritten => match warp.reads(inst, operand.reg) {
+                    // The read is unchanged.
+                    0 => continue,
+                    lanes => return Err(cx.missing(warp, inst.pc, operand.reg, lanes)),
+                },
             };
             let mut space = Row::ZERO;
-            cx.compare(warp, inst.pc, operand.reg, found.defined, renaming.value(&found, &mut space))?;
+            cx.compare(warp, inst, operand.reg, renaming.value(&found, &mut space))?;
             operand.from = ReadFrom::BankBehind(found.bank, access);
         }
         self.release_dead(cx, warp, inst);
@@ -408,7 +406,6 @@ impl Technique for Rfv {
             let written = renaming.write(warp.slot, write.reg, write.row(), inst.exec, &mut unused);
             table.write(cx.cycle, usize::from(renaming.allocator.file.home_bank(warp.slot, write.reg)));
             write.to = WriteTo::Bank(written.bank);
-            own.written.insert(write.reg);
         }
         for reg in inst.inst.destinations() {
             own.on_the_way.remove(*reg);

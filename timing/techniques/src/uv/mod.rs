@@ -245,7 +245,7 @@ impl Uv {
                 known => known,
             };
             let Some(value) = known else { return Ok(None) };
-            cx.compare_predicate(warp, inst.pc, pred.0, warp.threads, if value { u32::MAX } else { 0 })?;
+            cx.compare_predicate(warp, inst, pred.0, if value { u32::MAX } else { 0 })?;
             operands.push(u32::from(value));
         }
         // A guard that is false in every lane leaves nothing to compute.
@@ -514,7 +514,7 @@ impl Technique for Uv {
             cx.opportunity(1);
             let cause = match own.held(operand.reg) {
                 Held::Once(word) => {
-                    let supplied = cx.supply(warp, inst.pc, operand.reg, inst.active, &Row::splat(word))?;
+                    let supplied = cx.supply(warp, inst, operand.reg, &Row::splat(word))?;
                     operand.from = match self.settings.design {
                         Design::Token => {
                             self.counts.lane_reads += 1;
@@ -529,7 +529,7 @@ impl Technique for Uv {
                 Held::Lanes => Lost::Vector,
             };
             if !self.unseen.registers.contains(operand.reg) {
-                cx.compare(warp, inst.pc, operand.reg, inst.active, own.lanes(operand.reg))?;
+                cx.compare(warp, inst, operand.reg, own.lanes(operand.reg))?;
             }
             cx.lost(cause, 1);
         }
@@ -568,7 +568,7 @@ impl Technique for Uv {
         }
         for (pred, word) in inst.inst.inst.dst_preds().zip(of_predicates) {
             let lanes = if *word != 0 { u32::MAX } else { 0 };
-            cx.compare_predicate(warp, inst.pc, pred.0, inst.exec, lanes)?;
+            cx.supply_predicate(warp, inst, pred.0, lanes)?;
         }
         self.buffer.touch(inst.pc);
         self.counts.hits += 1;
@@ -608,7 +608,7 @@ impl Technique for Uv {
         warp: &WarpView<'_>,
         inst: &InstView<'_>,
         access: &MemAccess<'_>,
-    ) -> AccessVerdict {
+    ) -> Result<AccessVerdict, Box<ValueMismatch>> {
         let shared = matches!(access.space, Space::Global | Space::Shared | Space::Const);
         if shared && matches!(inst.inst.path, Path::Memory(MemoryKind::Load(_))) {
             let address = access.addresses[first_lane(warp.threads)];
@@ -617,7 +617,7 @@ impl Technique for Uv {
             self.counts.broadcast_loads += u64::from(same);
             self.flight_mut(inst).broadcast = same;
         }
-        AccessVerdict::Access
+        Ok(AccessVerdict::Access)
     }
 
     /// Results of uniform instructions and broadcasts are kept once, if there is room; the others go to their banks.

@@ -20,11 +20,22 @@ pub(crate) struct WarpSlot<W> {
     pub alive: u32,
     /// Instructions stepped so far.
     pub issued: u64,
+    /// Lanes in which the program has written each register; empty without techniques.
+    pub written: Vec<u32>,
 }
 
 impl<W> Default for WarpSlot<W> {
     fn default() -> WarpSlot<W> {
-        WarpSlot { stream: None, block_slot: 0, block: 0, warp: 0, threads: 0, alive: 0, issued: 0 }
+        WarpSlot {
+            stream: None,
+            block_slot: 0,
+            block: 0,
+            warp: 0,
+            threads: 0,
+            alive: 0,
+            issued: 0,
+            written: Vec::new(),
+        }
     }
 }
 
@@ -36,6 +47,7 @@ impl<W: WarpStream> WarpSlot<W> {
         view.block_slot = usize::from(self.block_slot);
         (view.block, view.warp) = (self.block, self.warp);
         (view.threads, view.alive, view.issued) = (self.threads, self.alive, self.issued);
+        view.written = &self.written;
         if let Some(stream) = &self.stream {
             view.preds = stream.preds();
             view.uniforms = stream.uniforms();
@@ -49,6 +61,16 @@ impl<W: WarpStream> WarpSlot<W> {
     #[inline]
     pub(crate) fn rows(&self) -> &[crate::source::Row] {
         self.stream.as_ref().map_or(&[], WarpStream::rows)
+    }
+
+    /// Notes that the program has written registers in the lanes of `exec`.
+    #[inline]
+    pub(crate) fn note_written(&mut self, registers: &[u8], exec: u32) {
+        for reg in registers {
+            if let Some(lanes) = self.written.get_mut(usize::from(*reg)) {
+                *lanes |= exec;
+            }
+        }
     }
 
     /// The next instruction of the recorded path: its position and the lanes on it.
@@ -262,7 +284,9 @@ mod tests {
 
     fn warp(block_slot: usize, block: u32, warp: u32, instructions: u32) -> WarpSlot<Left> {
         let stream = Some(Left { instructions, rows: [Row::splat(warp)] });
-        WarpSlot { stream, block_slot: block_slot as u8, block, warp, threads: 0xFF, alive: 0xFF, issued: 7 }
+        let written = vec![0xF];
+        let block_slot = block_slot as u8;
+        WarpSlot { stream, block_slot, block, warp, threads: 0xFF, alive: 0xFF, issued: 7, written }
     }
 
     /// Places a block of warps with so many instructions each; returns its slot and those of its warps.
@@ -365,5 +389,6 @@ mod tests {
         let view = residents.slots[6].view(6);
         assert_eq!((view.slot, view.block_slot, view.block, view.warp), (6, 1, 90, 3));
         assert_eq!((view.threads, view.issued, view.rows), (0xFF, 7, &[Row::splat(3)][..]));
+        assert_eq!(view.written, [0xF]);
     }
 }

@@ -82,7 +82,11 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             let first = stream.peek();
             let threads = machine.launched_lanes(warp);
             let (stream, block_slot) = (Some(stream), slot as u8);
-            let placed = WarpSlot { stream, block_slot, block, warp, threads, alive: threads, issued: 0 };
+            let alive = threads;
+            // Techniques answer for the lanes that the program has written.
+            let registers = if self.techniques.is_empty() { 0 } else { machine.program.registers_per_thread };
+            let written = vec![0; registers as usize];
+            let placed = WarpSlot { stream, block_slot, block, warp, threads, alive, issued: 0, written };
             self.residents.place(index, placed);
             self.barriers.start_warp(index, threads);
             self.schedulers[index % machine.config.scheduler.count as usize].add(index as u8);

@@ -9,6 +9,7 @@ use crate::sm::parts::collectors::{Collecting, LOAD_STORE_QUEUE};
 use crate::sm::parts::front::{Entry, HeadClass};
 use crate::sm::parts::units::{CONTROL, count};
 use crate::sm::parts::wheel::Event;
+use crate::sm::stages::techniques::ResultRows;
 use crate::source::{LaunchSource, WarpStream};
 use crate::stats::Stall;
 use crate::techniques::{
@@ -515,10 +516,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let inst = &machine.program.insts[pc as usize];
         let view = InstView::new(pc, inst, step.active, step.exec, InFlightId::NONE);
         let outcome = self.ask(|techniques, at, warps| {
-            let rows = warps[warp].rows();
-            let result = |reg: &u8| RegisterWrite::new(*reg, WriteTo::Nowhere, &rows[usize::from(*reg)]);
-            let results: Vec<RegisterWrite<'_>> =
-                inst.destinations().iter().filter(|_| step.exec != 0).map(result).collect();
+            let shown = ResultRows::new(warps[warp].rows(), inst.destinations(), step.exec);
+            let results: Vec<RegisterWrite<'_>> = shown.writes(|_| WriteTo::Nowhere).collect();
             techniques.answered(at, by, &warps[warp].view(warp), &view, Answered::Skipped, &results)
         });
         if let Err(error) = outcome {
@@ -546,6 +545,9 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
             Ok(step) => {
                 debug_assert_eq!(step.pc, pc, "the I-buffer follows the recorded path");
                 slot.issued += 1;
+                if S::TECHNIQUES {
+                    slot.note_written(self.machine.program.insts[pc as usize].destinations(), step.exec);
+                }
                 self.stats.counters.warp_instructions += 1;
                 self.stats.counters.thread_instructions += u64::from(step.exec.count_ones());
                 if self.has_uniform_registers {

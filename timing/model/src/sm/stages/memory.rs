@@ -94,8 +94,12 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         };
         let view = self.in_flight(slot);
         let access = kept.view(u32::MAX);
-        let Decision { verdict, by } =
+        let outcome =
             self.ask(|techniques, at, warps| techniques.access(at, &warps[warp].view(warp), &view, &access));
+        let Decision { verdict, by } = outcome.unwrap_or_else(|mismatch| {
+            self.fail(mismatch.into());
+            Decision { verdict: AccessVerdict::Access, by: 0 }
+        });
         match verdict {
             AccessVerdict::Access => self.prepare_kept(warp, slot, access),
             AccessVerdict::Lanes(lanes) => {

@@ -1,9 +1,56 @@
 //! Calls of technique hooks from stages, and the effects that hooks request.
 
+use crate::program::MAX_DST;
 use crate::sm::Sm;
 use crate::sm::parts::warps::WarpSlot;
 use crate::source::{LaunchSource, Row};
 use crate::techniques::{Answered, At, Hooks, RegisterWrite, Rewritten, Scouting, Stack, WriteTo};
+
+/// Whether rows of results hold noise in the lanes in which the instruction had no effect: in tests, where a technique that
+/// takes them for old values of the register is to be found.
+const POISONS: bool = cfg!(any(test, feature = "testing"));
+
+/// The rows of an instruction's results as techniques see them.
+pub(in crate::sm) struct ResultRows<'a> {
+    registers: &'a [u8],
+    recorded: &'a [Row],
+    /// What is shown in place of the recorded rows, in tests.
+    poisoned: Option<[Row; MAX_DST]>,
+}
+
+impl<'a> ResultRows<'a> {
+    /// The recorded rows of these registers after an instruction that took effect in the lanes of `exec`; none if it took
+    /// effect in no lane.
+    #[inline]
+    pub(in crate::sm) fn new(recorded: &'a [Row], registers: &'a [u8], exec: u32) -> ResultRows<'a> {
+        let registers = if exec == 0 { &[] } else { registers };
+        let poisoned = (POISONS && exec != u32::MAX).then(|| {
+            std::array::from_fn(|i| {
+                let row = registers.get(i).map_or(&Row::ZERO, |reg| &recorded[usize::from(*reg)]);
+                Row::from_fn(|lane| if exec >> lane & 1 != 0 { row.0[lane] } else { !row.0[lane] })
+            })
+        });
+        ResultRows { registers, recorded, poisoned }
+    }
+
+    /// The row of the result at a position.
+    #[inline]
+    pub(in crate::sm) fn row(&self, position: usize) -> &Row {
+        match &self.poisoned {
+            Some(rows) => &rows[position],
+            None => &self.recorded[usize::from(self.registers[position])],
+        }
+    }
+
+    /// The results, each with the place that it goes to.
+    pub(in crate::sm) fn writes(
+        &self,
+        to: impl Fn(usize) -> WriteTo,
+    ) -> impl Iterator<Item = RegisterWrite<'_>> {
+        let numbered = self.registers.iter().enumerate();
+        numbered.map(move |(i, reg)| RegisterWrite::new(*reg, to(i), self.row(i)))
+    }
+}
 
 impl<'a, S: LaunchSource> Sm<'a, S> {
     /// The hooks that techniques request; none, at compile time, for a source without techniques.
@@ -92,14 +139,8 @@ impl<'a, S: LaunchSource> Sm<'a, S> {
         let Sm { residents, techniques, effects, now, machine, .. } = self;
         let mut at = At { cycle: *now, program: &machine.program, effects, scouts: None };
         // No later instruction has written these registers: the scoreboard holds it back.
-        let rows = residents.slots[warp].rows();
-        let results: Vec<RegisterWrite<'_>> = view
-            .inst
-            .destinations()
-            .iter()
-            .filter(|_| view.exec != 0)
-            .map(|reg| RegisterWrite::new(*reg, WriteTo::Nowhere, &rows[usize::from(*reg)]))
-            .collect();
+        let shown = ResultRows::new(residents.slots[warp].rows(), view.inst.destinations(), view.exec);
+        let results: Vec<RegisterWrite<'_>> = shown.writes(|_| WriteTo::Nowhere).collect();
         let warp_view = residents.slots[warp].view(warp);
         let outcome = techniques.answered(&mut at, by, &warp_view, &view, how, &results);
         drop(results);

@@ -8,6 +8,7 @@ use crate::sm::parts::early::EarlyLoads;
 use crate::sm::parts::flight::Flight;
 use crate::sm::parts::load_store::MemOp;
 use crate::sm::parts::wheel::Event;
+use crate::sm::stages::techniques::ResultRows;
 use crate::source::{LaunchSource, Row};
 use crate::stats::Latencies;
 use crate::techniques::{At, RegisterWrite, Rewritten, WriteTo};
@@ -148,10 +149,10 @@ impl<S: LaunchSource> Sm<'_, S> {
         self.stats.counters.operand_writes += count as u64;
         let Sm { residents, techniques, stats, effects, now, reads, .. } = self;
         // The scoreboard holds back the next writer of each register, so that the warp still has the results.
-        let rows = residents.slots[warp].rows();
+        let shown = ResultRows::new(residents.slots[warp].rows(), &inst.dsts[..count], view.exec);
         let mut writes: [RegisterWrite<'_>; MAX_DST] = std::array::from_fn(|i| {
             let (reg, row) = match inst.dsts[..count].get(i) {
-                Some(reg) => (*reg, &rows[usize::from(*reg)]),
+                Some(reg) => (*reg, shown.row(i)),
                 None => (0, &Row::ZERO),
             };
             RegisterWrite::new(reg, WriteTo::Bank(machine.banks.bank(warp, inst.written_as[i])), row)

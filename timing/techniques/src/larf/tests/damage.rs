@@ -217,7 +217,7 @@ impl Technique for Damaged {
         warp: &WarpView<'_>,
         inst: &InstView<'_>,
         access: &MemAccess<'_>,
-    ) -> AccessVerdict {
+    ) -> Result<AccessVerdict, Box<ValueMismatch>> {
         let mut told: TimedInst = inst.inst.clone();
         if let (true, Op::Ldg { order, .. }) = (self.has(Fault::SharedVolatile), &mut told.inst.op) {
             *order = MemOrder::Weak;
@@ -235,9 +235,9 @@ impl Technique for Damaged {
             }
         }
         let told = InstView::new(inst.pc, &told, inst.active, inst.exec, inst.id);
-        let verdict = self.larf.access(cx, warp, &told, access);
+        let verdict = self.larf.access(cx, warp, &told, access)?;
         self.after_access(verdict);
-        verdict
+        Ok(verdict)
     }
 
     fn answered(

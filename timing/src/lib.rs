@@ -13,12 +13,16 @@
 
 #[cfg(feature = "cli")]
 pub mod cli;
+mod ideas;
 pub mod techniques;
+
+pub use ideas::Ideas;
 
 pub use warplab_lab::{
     accuracy, compare, correlate, explore, named, overrides, provenance, reports, reproduce, store, sweep,
     traces, view, why,
 };
+pub use warplab_model::policy as policies;
 pub use warplab_model::{config, observe, replay, stats};
 pub use warplab_studies as studies;
 pub use warplab_technique::{occupancy, program};

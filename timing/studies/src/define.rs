@@ -288,6 +288,7 @@ impl Study {
 }
 
 /// Declares the counters of a study, and for each the constant that is its position.
+#[macro_export]
 macro_rules! counters {
     ($($(#[$join:ident])? $name:ident = $key:literal, $unit:literal, $meaning:literal;)+) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "they number the constants below")]
@@ -304,7 +305,7 @@ macro_rules! counters {
             key: $key,
             unit: $unit,
             meaning: $meaning,
-            join: counters!(@join $($join)?),
+            join: $crate::counters!(@join $($join)?),
         }),+];
         /// Counts of one instruction.
         pub(crate) type Counts = [u64; COUNTERS.len()];

@@ -19,7 +19,7 @@ use warplab_model::source::SourceError;
 pub(crate) const TURN: u32 = 1024;
 
 /// Counting state of a study over the warps of one launch; each thread has its own.
-pub(crate) trait Fold: Send + Sized {
+pub trait Fold: Send + Sized {
     /// Static facts of the launch for this study, shared by all threads.
     type Statics: Send + Sync;
 
@@ -100,7 +100,7 @@ impl Outcome {
 }
 
 /// Adds the counts of two folds.
-pub(crate) fn add_counts<const N: usize>(to: &mut [[u64; N]], counts: &[[u64; N]]) {
+pub fn add_counts<const N: usize>(to: &mut [[u64; N]], counts: &[[u64; N]]) {
     for (to, counts) in to.as_flattened_mut().iter_mut().zip(counts.as_flattened()) {
         *to += counts;
     }

@@ -1,7 +1,7 @@
 //! Limit studies: how much of each opportunity exists in a program, from a trace alone and without timing.
 //!
-//! A study is one file, with a list of its counters per instruction (`define`) and a `driver::Fold` that
-//! counts, and one entry of [`registry`]. `driver` runs the pass over the trace, which all chosen studies
+//! A study is one file, with a list of its counters per instruction (`define`) and a [`Fold`] that counts, and one entry of
+//! [`registry`]; studies of other crates are added by their program ([`add`]). `driver` runs the pass over the trace, which all chosen studies
 //! share, with threads and bounded memory; `setting`, `values`, `instances`, `sample` and `turns`
 //! provide the data that they count with. The result is a [`StudyResult`]: tables with typed columns, charts,
 //! annotated source, and machine-readable data, all generated from the lists by [`result`](StudyResult).
@@ -14,6 +14,7 @@ pub(crate) mod divergence;
 pub(crate) mod driver;
 pub(crate) mod entropy;
 mod error;
+mod further;
 pub(crate) mod instances;
 mod lanes;
 pub(crate) mod lifetime;
@@ -41,15 +42,19 @@ pub(crate) mod values;
 pub(crate) mod width;
 
 pub use define::{Counter, Course, Figure, Headline, Join, Marks, Mean, Share, Shown, Study};
-pub use driver::Outcome;
+pub use driver::{Fold, Outcome, add_counts};
 pub use error::StudyError;
+pub use further::{StudyEntry, add};
 pub use options::{By, Options, Progress};
 pub use result::StudyResult;
 pub use rows::KernelCounts;
+pub use sample::Seen;
 pub use select::{Input, Selection};
+pub use setting::{At, Decoded, Setting, Span};
+pub use total::Total;
+pub use values::Shape;
 
 use registry::STUDIES;
-use sample::Seen;
 use source::{LaunchPaths, TraceLaunch};
 use std::sync::atomic::{AtomicU64, Ordering};
 pub mod internals {
@@ -64,9 +69,14 @@ use warplab_model::replay::Unreadable;
 /// Bytes of decompressed frames that a pass, which reads blocks in order, caches of each trace.
 const KEPT_BYTES: usize = 16 << 20;
 
-/// Every study, in the order in which they are listed.
+/// Every study, in the order in which they are listed, those of other crates last.
 pub fn registry() -> impl Iterator<Item = &'static Study> {
-    STUDIES.iter().map(|(study, _)| study)
+    all().map(|(study, _)| study)
+}
+
+/// Every study with the number of its counting entry.
+fn all() -> impl Iterator<Item = (&'static Study, usize)> {
+    STUDIES.iter().map(|(study, number)| (study, *number)).chain(further::studies())
 }
 
 /// The study with a name.
@@ -77,8 +87,8 @@ pub fn find(name: &str) -> Result<&'static Study, StudyError> {
     row(name).map(|(study, _)| study)
 }
 
-fn row(name: &str) -> Result<&'static (Study, usize), StudyError> {
-    STUDIES.iter().find(|(study, _)| study.name == name).ok_or_else(|| StudyError::Unknown {
+fn row(name: &str) -> Result<(&'static Study, usize), StudyError> {
+    all().find(|(study, _)| study.name == name).ok_or_else(|| StudyError::Unknown {
         name: name.to_owned(),
         known: registry().map(|study| study.name).chain(["all"]).collect(),
     })
@@ -152,7 +162,7 @@ pub fn run(
         row.add(&outcomes, source.blocks());
     }
     let notes = incomplete_notes(inputs);
-    let result = |&&(ref study, number): &&'static (Study, usize)| {
+    let result = |&(study, number): &(&'static Study, usize)| {
         let mut result = result::result(study, number, &rows, options);
         result.notes.extend(notes.iter().cloned());
         result

@@ -1,11 +1,12 @@
 //! The list of studies, and the pass that runs any selection of them together.
 //!
-//! An entry names the counting module, its fold, and the studies based on its counts: usually one. A new
-//! study is one file and one entry.
+//! An entry names the counting module, its fold, and the studies based on its counts: usually one. Studies of other crates
+//! ([`further`](super::further)) have the numbers after those entries.
 
 use super::define::Study;
 use super::driver::{Fold, Folded, Outcome, fold_launch};
 use super::error::StudyError;
+use super::further::{self, AnyFold, Facts};
 use super::sample::Seen;
 use super::setting::{At, Setting};
 use super::source::LaunchPaths;
@@ -25,7 +26,11 @@ macro_rules! studies {
 
         /// One thread's folds of the chosen entries.
         #[derive(Debug)]
-        pub(crate) struct Pass { $($module: Option<super::$module::$fold>),+ }
+        pub(crate) struct Pass {
+            $($module: Option<super::$module::$fold>,)+
+            /// Those of other crates.
+            further: Vec<Box<dyn AnyFold>>,
+        }
 
         /// The static facts of the chosen entries.
         #[derive(Debug)]
@@ -33,6 +38,14 @@ macro_rules! studies {
             $($module: Option<<super::$module::$fold as Fold>::Statics>,)+
             /// The entry, if only one is chosen; then no other is called.
             alone: Option<Number>,
+            /// Those of other crates, with the positions of their entries.
+            further: Vec<(usize, Facts)>,
+        }
+
+        impl AllStatics {
+            fn further(&self) -> impl Iterator<Item = &Facts> {
+                self.further.iter().map(|(_, facts)| facts)
+            }
         }
 
         impl Fold for Pass {
@@ -43,17 +56,24 @@ macro_rules! studies {
                 AllStatics {
                     $($module: chosen(setting, Number::$fold).then(|| super::$module::$fold::statics(setting)),)+
                     alone,
+                    further: further::facts(setting),
                 }
             }
 
             fn new(setting: &Setting<'_>, all: &AllStatics) -> Pass {
-                Pass { $($module: all.$module.as_ref().map(|statics| Fold::new(setting, statics))),+ }
+                Pass {
+                    $($module: all.$module.as_ref().map(|statics| Fold::new(setting, statics)),)+
+                    further: further::folds(setting, &all.further),
+                }
             }
 
             fn begin_block(&mut self, setting: &Setting<'_>, all: &AllStatics, block: u64) {
                 $(if let (Some(fold), Some(statics)) = (&mut self.$module, &all.$module) {
                     fold.begin_block(setting, statics, block);
                 })+
+                for (fold, facts) in self.further.iter_mut().zip(all.further()) {
+                    fold.begin_block(setting, facts, block);
+                }
             }
 
             #[inline]
@@ -70,6 +90,9 @@ macro_rules! studies {
                 $(if let (Some(fold), Some(statics)) = (&mut self.$module, &all.$module) {
                     fold.before(statics, at);
                 })+
+                for (fold, facts) in self.further.iter_mut().zip(all.further()) {
+                    fold.before(facts, at);
+                }
             }
 
             #[inline]
@@ -86,36 +109,54 @@ macro_rules! studies {
                 $(if let (Some(fold), Some(statics)) = (&mut self.$module, &all.$module) {
                     fold.after(statics, at);
                 })+
+                for (fold, facts) in self.further.iter_mut().zip(all.further()) {
+                    fold.after(facts, at);
+                }
             }
 
             fn end_warp(&mut self, setting: &Setting<'_>, all: &AllStatics, warp: usize) {
                 $(if let (Some(fold), Some(statics)) = (&mut self.$module, &all.$module) {
                     fold.end_warp(setting, statics, warp);
                 })+
+                for (fold, facts) in self.further.iter_mut().zip(all.further()) {
+                    fold.end_warp(setting, facts, warp);
+                }
             }
 
             fn end_turn(&mut self, setting: &Setting<'_>, all: &AllStatics) {
                 $(if let (Some(fold), Some(statics)) = (&mut self.$module, &all.$module) {
                     fold.end_turn(setting, statics);
                 })+
+                for (fold, facts) in self.further.iter_mut().zip(all.further()) {
+                    fold.end_turn(setting, facts);
+                }
             }
 
             fn end_block(&mut self, setting: &Setting<'_>, all: &AllStatics) {
                 $(if let (Some(fold), Some(statics)) = (&mut self.$module, &all.$module) {
                     fold.end_block(setting, statics);
                 })+
+                for (fold, facts) in self.further.iter_mut().zip(all.further()) {
+                    fold.end_block(setting, facts);
+                }
             }
 
             fn settle(&mut self, all: &mut AllStatics) {
                 $(if let (Some(fold), Some(statics)) = (&mut self.$module, &mut all.$module) {
                     fold.settle(statics);
                 })+
+                for (fold, (_, facts)) in self.further.iter_mut().zip(&mut all.further) {
+                    fold.settle(facts);
+                }
             }
 
             fn merge(&mut self, other: Pass) {
                 $(if let (Some(mine), Some(theirs)) = (&mut self.$module, other.$module) {
                     mine.merge(theirs);
                 })+
+                for (mine, theirs) in self.further.iter_mut().zip(other.further) {
+                    mine.merge(theirs);
+                }
             }
 
             fn finish(self, _: &Setting<'_>, _: &AllStatics, _: &[Total], _: &mut Seen) -> Outcome {
@@ -135,10 +176,15 @@ macro_rules! studies {
             earlier: &mut Seen,
         ) -> Result<Vec<Option<Outcome>>, StudyError> {
             let Folded { fold, statics, totals }: Folded<Pass> = fold_launch(source, setting, threads, on_block)?;
-            Ok(vec![$(match (fold.$module, &statics.$module) {
+            let mut outcomes = vec![$(match (fold.$module, &statics.$module) {
                 (Some(fold), Some(statics)) => Some(fold.finish(setting, statics, &totals, earlier)),
                 _ => None,
-            }),+])
+            }),+];
+            for (fold, (position, facts)) in fold.further.into_iter().zip(&statics.further) {
+                outcomes.resize(ROWS + position, None);
+                outcomes.push(Some(fold.finish(setting, facts, &totals, earlier)));
+            }
+            Ok(outcomes)
         }
     };
 }

@@ -2,7 +2,6 @@
 
 use super::define::Study;
 use super::driver::Outcome;
-use super::registry::{ROWS, STUDIES};
 use super::sample::Seen;
 use super::source::LaunchPaths;
 use trace_format::isa::space::Space;
@@ -51,8 +50,8 @@ pub(super) fn row_of<'a, S: LaunchPaths>(
             block,
             launches: 0,
             blocks: 0,
-            counts: vec![Vec::new(); ROWS],
-            course: vec![Vec::new(); ROWS],
+            counts: Vec::new(),
+            course: Vec::new(),
             earlier: Seen::default(),
         });
         rows.len() - 1
@@ -63,9 +62,13 @@ pub(super) fn row_of<'a, S: LaunchPaths>(
 impl KernelCounts {
     /// Adds a launch.
     pub(super) fn add(&mut self, outcomes: &[Option<Outcome>], blocks: u64) {
+        if self.counts.len() < outcomes.len() {
+            self.counts.resize(outcomes.len(), Vec::new());
+            self.course.resize(outcomes.len(), Vec::new());
+        }
         for (number, outcome) in outcomes.iter().enumerate() {
             let Some(outcome) = outcome else { continue };
-            let study = STUDIES.iter().find(|(_, row)| *row == number).map(|(study, _)| study);
+            let study = super::all().find(|(_, row)| *row == number).map(|(study, _)| study);
             let counts = &mut self.counts[number];
             match study {
                 Some(study) if !counts.is_empty() => {

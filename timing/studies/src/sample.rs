@@ -49,7 +49,7 @@ pub(crate) struct Kept {
 
 /// A set of digests.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Seen {
+pub struct Seen {
     level: u32,
     most: usize,
     kept: Map<Kept>,

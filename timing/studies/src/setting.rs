@@ -12,7 +12,7 @@ use warplab_technique::program::RegSet;
 
 /// Consecutive registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
+pub struct Span {
     /// The first.
     pub first: u8,
     /// How many.
@@ -22,19 +22,19 @@ pub(crate) struct Span {
 impl Span {
     /// The registers of an operand.
     #[must_use]
-    pub(crate) fn of(span: Option<RegSpan>) -> Span {
+    pub fn of(span: Option<RegSpan>) -> Span {
         span.map_or(Span::default(), |s| Span { first: s.first.0, count: s.count })
     }
 
     /// Whether there are none.
     #[must_use]
-    pub(crate) fn is_empty(self) -> bool {
+    pub fn is_empty(self) -> bool {
         self.count == 0
     }
 
     /// Their numbers.
     #[inline]
-    pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
+    pub fn iter(self) -> impl Iterator<Item = usize> {
         let first = usize::from(self.first);
         first..first + usize::from(self.count)
     }
@@ -45,7 +45,7 @@ const MAX_READS: usize = 12;
 
 /// An instruction decoded for studies.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Decoded {
+pub struct Decoded {
     /// Effect besides computing registers.
     pub kind: Kind,
     /// Whether it transfers control: its guard is then an operand and does not mask lanes.
@@ -69,7 +69,7 @@ pub(crate) struct Decoded {
 impl Decoded {
     /// Decodes an instruction.
     #[must_use]
-    pub(crate) fn of(inst: &Inst) -> Decoded {
+    pub fn of(inst: &Inst) -> Decoded {
         let kind = inst.kind();
         let control = matches!(kind, Kind::Branch | Kind::Call | Kind::Return | Kind::Exit);
         let guarded = usize::from(!control && !inst.guard.pred.is_true());
@@ -98,21 +98,21 @@ impl Decoded {
 
     /// Distinct registers read.
     #[inline(always)]
-    pub(crate) fn reads(&self) -> impl Iterator<Item = usize> + use<'_> {
+    pub fn reads(&self) -> impl Iterator<Item = usize> + use<'_> {
         self.reads.iter().take(usize::from(self.read_count)).map(|&reg| usize::from(reg))
     }
 
     /// How many distinct registers are read.
     #[must_use]
     #[inline]
-    pub(crate) fn read_count(&self) -> usize {
+    pub fn read_count(&self) -> usize {
         usize::from(self.read_count)
     }
 
     /// Lanes of those on the path in which the guard holds.
     #[must_use]
     #[inline]
-    pub(crate) fn guarded_lanes(&self, active: u32, state: &Warp) -> u32 {
+    pub fn guarded_lanes(&self, active: u32, state: &Warp) -> u32 {
         if self.guard.pred.is_true() && !self.guard.not {
             return active;
         }
@@ -129,7 +129,7 @@ pub(crate) fn across_lanes(inst: &Inst) -> bool {
 
 /// A launch.
 #[derive(Debug)]
-pub(crate) struct Setting<'a> {
+pub struct Setting<'a> {
     /// The kernel.
     pub kernel: &'a MachineKernel,
     /// Grid and block.
@@ -145,20 +145,20 @@ pub(crate) struct Setting<'a> {
     /// Registers of a thread.
     pub registers: usize,
     /// Vector level for row operations.
-    pub level: Level,
+    pub(crate) level: Level,
     /// Launched lanes of each warp, a prefix of its lanes.
     pub launched: Vec<u32>,
     /// Whether it is the first studied launch of its kernel with this block shape.
     pub first: bool,
     /// Active studies; bit n is the n-th counting entry of the registry.
-    pub chosen: u32,
+    pub(crate) chosen: u32,
 }
 
 impl Setting<'_> {
     /// Warps of a block.
     #[must_use]
     #[inline]
-    pub(crate) fn warps(&self) -> usize {
+    pub fn warps(&self) -> usize {
         self.launched.len()
     }
 }
@@ -183,7 +183,7 @@ impl Fact {
 
 /// An instruction before or after its step.
 #[derive(Debug)]
-pub(crate) struct At<'a> {
+pub struct At<'a> {
     /// The launch.
     pub setting: &'a Setting<'a>,
     /// The instruction.
@@ -208,16 +208,16 @@ pub(crate) struct At<'a> {
     /// The memory access of the step, after it.
     pub mem: Option<&'a MemAccess<'a>>,
     /// Cache of [`At::runs`].
-    pub runs: Option<Runs>,
+    pub(crate) runs: Option<Runs>,
     /// Cached properties of the warp's registers.
-    pub facts: &'a mut [Fact],
+    pub(crate) facts: &'a mut [Fact],
 }
 
 impl<'a> At<'a> {
     /// Lanes in which it takes effect; for control transfers the active lanes.
     #[must_use]
     #[inline]
-    pub(crate) fn effective(&self) -> u32 {
+    pub fn effective(&self) -> u32 {
         if self.inst.control { self.active } else { self.exec }
     }
 
@@ -231,27 +231,27 @@ impl<'a> At<'a> {
     /// Number of lanes in which the guard is true.
     #[must_use]
     #[inline(always)]
-    pub(crate) fn exec_lanes(&self) -> u64 {
+    pub fn exec_lanes(&self) -> u64 {
         if self.exec == u32::MAX { 32 } else { u64::from(self.exec.count_ones()) }
     }
 
     /// Launched lanes, which are the first of the warp.
     #[must_use]
     #[inline]
-    pub(crate) fn lanes(&self) -> usize {
+    pub fn lanes(&self) -> usize {
         self.launched.count_ones() as usize
     }
 
     /// Value of a register.
     #[must_use]
     #[inline(always)]
-    pub(crate) fn row(&self, reg: usize) -> &'a Row {
+    pub fn row(&self, reg: usize) -> &'a Row {
         self.state.row(reg as u16)
     }
 
     /// Shape of a register over the launched lanes.
     #[inline(always)]
-    pub(crate) fn shape(&mut self, reg: usize) -> Shape {
+    pub fn shape(&mut self, reg: usize) -> Shape {
         let fact = &mut self.facts[reg];
         match fact.shape {
             Some(shape) => shape,
@@ -261,7 +261,7 @@ impl<'a> At<'a> {
 
     /// Bytes from which every lane of a register is recovered by sign extension.
     #[inline(always)]
-    pub(crate) fn width_bytes(&mut self, reg: usize) -> u32 {
+    pub fn width_bytes(&mut self, reg: usize) -> u32 {
         let fact = &mut self.facts[reg];
         match fact.width_bytes {
             0 => find_width(fact, self.setting.level, self.state.row(reg as u16)),

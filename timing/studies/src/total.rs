@@ -4,7 +4,7 @@ use super::setting::Decoded;
 
 /// Counts of one instruction, summed over its executions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Total {
+pub struct Total {
     /// Executions by all lanes of a warp that has all of them.
     full: u64,
     /// All other executions.
@@ -55,43 +55,43 @@ impl Total {
 
     /// Warp instructions.
     #[must_use]
-    pub(crate) const fn executed(&self) -> u64 {
+    pub const fn executed(&self) -> u64 {
         self.full + self.other
     }
 
     /// Instructions that all 32 lanes executed.
     #[must_use]
-    pub(crate) const fn full(&self) -> u64 {
+    pub const fn full(&self) -> u64 {
         self.full
     }
 
     /// Instructions whose guard was true in at least one lane.
     #[must_use]
-    pub(crate) const fn in_effect(&self) -> u64 {
+    pub const fn in_effect(&self) -> u64 {
         self.executed() - self.idle
     }
 
     /// Instructions that did not take effect in every launched lane.
     #[must_use]
-    pub(crate) const fn diverged(&self) -> u64 {
+    pub const fn diverged(&self) -> u64 {
         self.diverged
     }
 
     /// Lanes that hold threads.
     #[must_use]
-    pub(crate) const fn launched_lanes(&self) -> u64 {
+    pub const fn launched_lanes(&self) -> u64 {
         32 * self.full + self.launched
     }
 
     /// Lanes on the path.
     #[must_use]
-    pub(crate) const fn active_lanes(&self) -> u64 {
+    pub const fn active_lanes(&self) -> u64 {
         32 * self.full + self.active
     }
 
     /// Lanes in which the guard held.
     #[must_use]
-    pub(crate) const fn exec_lanes(&self) -> u64 {
+    pub const fn exec_lanes(&self) -> u64 {
         32 * self.full + self.exec
     }
 }

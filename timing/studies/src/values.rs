@@ -14,7 +14,7 @@ pub(crate) type Words = [u32; WARP_SIZE];
 /// Shape of a row, or of all operands of an instruction, across lanes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(u8)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// Every lane holds the same value.
     #[default]
     Uniform,

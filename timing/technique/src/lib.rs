@@ -26,6 +26,7 @@ mod lanes;
 mod micro;
 pub mod occupancy;
 mod plan;
+pub mod policy;
 pub mod program;
 mod recording;
 mod scout;

@@ -9,7 +9,7 @@ use crate::studies;
 use crate::techniques::{Catalogue, ParamInfo, TechniqueInfo};
 use clap::Args;
 use warplab_host::tables;
-use warplab_model::policy::PolicyEntry;
+use warplab_model::policy::{Kind, PolicyRow};
 
 /// Arguments of `timing list`.
 #[derive(Args, Debug)]
@@ -75,10 +75,10 @@ pub(super) fn run(arguments: &Arguments, catalogue: &Catalogue) -> Result<(), Cl
         section("Configurations (--config NAME or FILE.toml)", "file", gpus),
         section("Energy tables (--set energy=NAME or FILE.toml)", "file", tables),
     ];
-    text.extend(warplab_model::policy::KINDS.iter().map(|(kind, keys, rows)| {
+    text.extend(warplab_model::policy::kinds().iter().map(|Kind { title, keys, rows }| {
         let row =
-            |row: &PolicyEntry| [row.info.name, row.info.summary, row.info.paper].map(str::to_owned).to_vec();
-        section(&format!("{kind} (--set KEY=NAME; keys are {keys})"), "paper", rows.iter().map(row))
+            |row: &PolicyRow| [row.info.name, row.info.summary, row.info.paper].map(str::to_owned).to_vec();
+        section(&format!("{title} (--set KEY=NAME; keys are {keys})"), "paper", rows.iter().map(row))
     }));
     output::print(&text.join("\n"))
 }
@@ -89,9 +89,8 @@ fn clean(doc: &str) -> String {
 
 /// Description of a policy; none if there is no policy with this name.
 fn policy(name: &str) -> Option<String> {
-    let (keys, row) = warplab_model::policy::KINDS
-        .iter()
-        .find_map(|(_, keys, rows)| Some((keys, rows.iter().find(|row| row.info.name == name)?)))?;
+    let found = |kind: Kind| Some((kind.keys, *kind.rows.iter().find(|row| row.info.name == name)?));
+    let (keys, row) = warplab_model::policy::kinds().into_iter().find_map(found)?;
     let mut text = format!("{name}: {}\n{}\nIt is a value of {keys}.\n", row.info.summary, row.info.paper);
     let params = (row.params)();
     if !params.is_empty() {

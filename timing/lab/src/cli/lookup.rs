@@ -75,7 +75,7 @@ pub(super) fn all_keys() -> Vec<Key> {
 
 /// The message about a name that nothing has.
 pub(super) fn unknown(name: &str, catalogue: &Catalogue) -> String {
-    let policies = warplab_model::policy::KINDS.iter().flat_map(|kind| kind.2).map(|row| row.info.name);
+    let policies = warplab_model::policy::names();
     let known: Vec<&str> = catalogue.rows().map(|row| row.info.name).chain(policies).collect();
     let keys = all_keys();
     let others = keys.iter().map(|key| key.path.as_str()).chain(studies::registry().map(|row| row.name));

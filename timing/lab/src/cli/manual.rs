@@ -46,8 +46,7 @@ fn values(catalogue: &Catalogue) -> Vec<(&'static str, Vec<String>)> {
     let techniques: Vec<String> = catalogue.infos().map(|info| info.name.to_owned()).collect();
     let studies: Vec<String> = studies::registry().map(|row| row.name.to_owned()).collect();
     let with = |names: &[String], further: &[&str]| [names, &owned(further.to_vec())].concat();
-    let policies: Vec<&str> =
-        warplab_model::policy::KINDS.iter().flat_map(|kind| kind.2).map(|row| row.info.name).collect();
+    let policies = warplab_model::policy::names();
     let of_techniques = catalogue.infos().flat_map(|info| {
         (info.params)().into_iter().map(|param| format!("technique.{}.{}=", info.name, param.name))
     });

@@ -7,7 +7,7 @@ use super::{Dram, GpuConfig, Key, Organisation, SetHash};
 use super::{MASK_BITS, UNIT_NAMES, latency_name};
 use crate::memory::hash::MAX_IPOLY;
 use crate::memory::{replacement, write};
-use crate::policy::{self, PolicyEntry};
+use crate::policy::{self, PolicyRow};
 use crate::sched;
 use trace_format::isa::{LatencyClass, Unit};
 use warplab_host::names;
@@ -49,7 +49,7 @@ fn bounds(config: &GpuConfig) -> Result<(), Broken> {
 }
 
 /// A name of a list of policies.
-fn policy(key: &str, name: &str, rows: &[PolicyEntry]) -> Result<(), Broken> {
+fn policy(key: &str, name: &str, rows: &[PolicyRow]) -> Result<(), Broken> {
     let known: Vec<&str> = rows.iter().map(|row| row.info.name).collect();
     let rule = format!("there is no such policy{}", names::among(name, "known are", &known));
     require(rows.iter().any(|row| row.info.name == name), key, format!("`{name}`"), &rule)
@@ -66,7 +66,7 @@ fn policies(config: &GpuConfig) -> Result<(), Broken> {
         ("l15.replacement", &config.l15.replacement),
         ("l2.replacement", &config.l2.replacement),
     ] {
-        policy(key, name, replacement::POLICIES)?;
+        policy(key, name, &replacement::rows())?;
     }
     let (global, local) = (&config.l1.write_policy, &config.l1.local_write_policy);
     policy("l1.write_policy", global, write::POLICIES)?;
@@ -80,10 +80,9 @@ fn policies(config: &GpuConfig) -> Result<(), Broken> {
     }
     for (name, section) in &config.policy {
         let key = format!("policy.{name}");
-        let mut rows = policy::KINDS.iter().flat_map(|kind| kind.2);
-        let Some(row) = rows.find(|row| row.info.name == name) else {
-            let known = policy::KINDS.iter().flat_map(|kind| kind.2).map(|row| row.info.name);
-            let guess = names::nearest(name, known)
+        let kinds = policy::kinds();
+        let Some(row) = kinds.iter().flat_map(|kind| &kind.rows).find(|row| row.info.name == name) else {
+            let guess = names::nearest(name, policy::names())
                 .map_or(String::new(), |guess| format!(" did you mean `{guess}`?"));
             let rule = format!("unknown policy;{guess} `timing list` shows all");
             return Err(Broken { key, rule });
@@ -188,7 +187,7 @@ fn geometry(key: &str, [size, sets, ways, line]: [u32; 4]) -> Result<(), Broken>
 
 fn issue_and_operands(config: &GpuConfig) -> Result<(), Broken> {
     let schedulers = config.scheduler.count;
-    policy("scheduler.policy", &config.scheduler.policy, sched::POLICIES)?;
+    policy("scheduler.policy", &config.scheduler.policy, &sched::rows())?;
     let rf = &config.register_file;
     let c = &config.collectors;
     let classes = [("collectors.alu", c.alu), ("collectors.sfu", c.sfu), ("collectors.mem", c.mem)];

@@ -1,9 +1,8 @@
 //! Greedy then oldest: issues from one warp until it stalls, then from the oldest ready warp.
 
-use super::policy::{WarpPolicy, Warps};
 use crate::config::GpuConfig;
-use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;
+use warplab_technique::policy::{Policy, PolicyInfo, WarpPolicy, Warps};
 
 #[derive(Clone, Debug)]
 pub(super) struct Gto;

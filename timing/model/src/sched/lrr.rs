@@ -1,9 +1,8 @@
 //! Loose round robin: the next ready warp after the one that issued last.
 
-use super::policy::{WarpPolicy, Warps};
 use crate::config::GpuConfig;
-use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;
+use warplab_technique::policy::{Policy, PolicyInfo, WarpPolicy, Warps};
 
 #[derive(Clone, Debug)]
 pub(super) struct Lrr;

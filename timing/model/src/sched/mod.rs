@@ -1,26 +1,26 @@
 //! Warp scheduling policies: which of a scheduler's ready warps issues.
 //!
 //! A policy sees masks of warp slots and the order in which warps were placed; it does not see why a warp is
-//! ready. A new policy is one file and one entry of the list below.
+//! ready. The interface is [`WarpPolicy`], which policies of other crates implement as well.
 
 mod gto;
 mod gty;
 mod lrr;
 mod oldest;
-mod policy;
 mod swl;
 mod two_level;
 
 use crate::config::GpuConfig;
 use crate::policy::policies;
-use policy::{WarpPolicy, Warps};
+use warplab_technique::policy::{WarpPolicy, Warps};
 
-pub(crate) use policy::Waits;
+pub(crate) use warplab_technique::policy::Waits;
 
 policies! {
     $ call_policy,
     /// The policy of a scheduler.
     enum Chosen { lrr::Lrr, gto::Gto, gty::Gty, oldest::Oldest, two_level::TwoLevel, swl::Swl }
+    further schedulers: Box<dyn WarpPolicy>
 }
 
 /// One warp scheduler's state.
@@ -82,10 +82,7 @@ impl WarpScheduler {
     /// Whether warps that a technique stalls are replaced in the active set.
     #[must_use]
     pub(crate) fn replaces_held(&self) -> bool {
-        fn of<P: WarpPolicy>(_: &P) -> bool {
-            P::REPLACES_HELD
-        }
-        call_policy!(&self.policy, policy => of(policy))
+        call_policy!(&self.policy, policy => policy.replaces_held())
     }
 
     /// Chooses among the ready warps.

@@ -1,9 +1,8 @@
 //! Oldest first: the ready warp that was placed first.
 
-use super::policy::{WarpPolicy, Warps};
 use crate::config::GpuConfig;
-use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;
+use warplab_technique::policy::{Policy, PolicyInfo, WarpPolicy, Warps};
 
 #[derive(Clone, Debug)]
 pub(super) struct Oldest;

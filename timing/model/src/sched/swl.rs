@@ -4,10 +4,9 @@
 //! Warps that wait at a barrier or a fence, or for a technique, do not count towards the limit: the warps
 //! that they wait for may be younger.
 
-use super::policy::{Waits, WarpPolicy, Warps};
 use crate::config::GpuConfig;
-use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::params;
+use warplab_technique::policy::{Policy, PolicyInfo, Waits, WarpPolicy, Warps};
 
 params! {
     /// `[policy.swl]`.
@@ -45,7 +44,9 @@ impl Policy for Swl {
 }
 
 impl WarpPolicy for Swl {
-    const REPLACES_HELD: bool = true;
+    fn replaces_held(&self) -> bool {
+        true
+    }
 
     fn removed(&mut self, warp: u8) {
         self.active &= !(1 << warp);

@@ -1,9 +1,8 @@
 //! Two-level scheduling: round robin over a small active set; warps that wait for long leave it and queue.
 
-use super::policy::{Waits, WarpPolicy, Warps};
 use crate::config::GpuConfig;
-use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;
+use warplab_technique::policy::{Policy, PolicyInfo, Waits, WarpPolicy, Warps};
 
 #[derive(Clone, Debug)]
 pub(super) struct TwoLevel {
@@ -28,7 +27,9 @@ impl Policy for TwoLevel {
 }
 
 impl WarpPolicy for TwoLevel {
-    const REPLACES_HELD: bool = true;
+    fn replaces_held(&self) -> bool {
+        true
+    }
 
     fn added(&mut self, warp: u8) {
         self.pending.push(warp);

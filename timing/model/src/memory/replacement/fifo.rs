@@ -1,10 +1,9 @@
 //! First in, first out: evicts the line that was placed first, however often it is used.
 
-use super::policy::Replace;
 use crate::config::GpuConfig;
-use crate::policy::{Policy, PolicyInfo};
 use std::ops::Range;
 use warplab_technique::declare::NoParams;
+use warplab_technique::policy::{Policy, PolicyInfo, Replace};
 
 #[derive(Clone, Debug)]
 pub(super) struct Fifo {
@@ -42,7 +41,7 @@ impl Replace for Fifo {
     }
 
     #[inline]
-    fn victim(&self, set: Range<usize>, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
+    fn victim(&self, set: Range<usize>, may_leave: &dyn Fn(usize) -> bool) -> Option<usize> {
         set.filter(|way| may_leave(*way)).min_by_key(|way| self.placed[*way])
     }
 }

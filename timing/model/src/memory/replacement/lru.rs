@@ -1,10 +1,9 @@
 //! Least recently used: evicts the line whose last use is longest ago.
 
-use super::policy::Replace;
 use crate::config::GpuConfig;
-use crate::policy::{Policy, PolicyInfo};
 use std::ops::Range;
 use warplab_technique::declare::NoParams;
+use warplab_technique::policy::{Policy, PolicyInfo, Replace};
 
 #[derive(Clone, Debug)]
 pub(super) struct Lru {
@@ -49,7 +48,7 @@ impl Replace for Lru {
     }
 
     #[inline]
-    fn victim(&self, set: Range<usize>, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
+    fn victim(&self, set: Range<usize>, may_leave: &dyn Fn(usize) -> bool) -> Option<usize> {
         let touched = &self.touched[set.clone()];
         let candidates = set.zip(touched).filter(|(way, _)| may_leave(*way));
         candidates.min_by_key(|(_, touched)| **touched).map(|(way, _)| way)

@@ -1,22 +1,22 @@
 //! Cache replacement: chooses the evicted line of a full set.
 //!
 //! A policy keeps what it needs per way, all sets in a row; tags, sectors and locks are handled by
-//! [`super::cache`]. A new policy is one file and one entry of the list below.
+//! [`super::cache`]. The interface is [`Replace`], which policies of other crates implement as well.
 
 mod fifo;
 mod lru;
-mod policy;
 mod srrip;
 
 use crate::config::GpuConfig;
 use crate::policy::policies;
-use policy::Replace;
 use std::ops::Range;
+use warplab_technique::policy::Replace;
 
 policies! {
     $ call_policy,
     /// The policy of a cache.
     enum Chosen { lru::Lru, fifo::Fifo, srrip::Srrip }
+    further replacement: Box<dyn Replace>
 }
 
 /// Replacement in one cache.
@@ -54,7 +54,7 @@ impl Replacement {
 
     #[inline]
     pub(super) fn victim(&self, set: Range<usize>, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
-        call_policy!(&self.0, policy => policy.victim(set, may_leave))
+        call_policy!(&self.0, policy => policy.victim(set, &may_leave))
     }
 
     #[inline]

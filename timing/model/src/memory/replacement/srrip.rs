@@ -1,10 +1,9 @@
 //! Static re-reference interval prediction: a line is predicted to be reused soon only after its first reuse.
 
-use super::policy::Replace;
 use crate::config::GpuConfig;
-use crate::policy::{Policy, PolicyInfo};
 use std::ops::Range;
 use warplab_technique::params;
+use warplab_technique::policy::{Policy, PolicyInfo, Replace};
 
 params! {
     /// `[policy.srrip]`.
@@ -51,7 +50,7 @@ impl Replace for Srrip {
     }
 
     #[inline]
-    fn victim(&self, set: Range<usize>, may_leave: impl Fn(usize) -> bool) -> Option<usize> {
+    fn victim(&self, set: Range<usize>, may_leave: &dyn Fn(usize) -> bool) -> Option<usize> {
         // The first of the lines with the most distant prediction: it would reach `distant` first if all
         // aged.
         let farthest = set.clone().filter(|way| may_leave(*way)).map(|way| self.predicted[way]).max()?;

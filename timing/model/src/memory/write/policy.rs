@@ -1,7 +1,7 @@
 //! The interface of L1's write policies.
 
 use crate::memory::cache::Tags;
-use crate::policy::Policy;
+use warplab_technique::policy::Policy;
 
 /// A store of a warp to one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use super::policy::{Kept, LineStore, Stored, Write};
 use crate::config::GpuConfig;
 use crate::memory::cache::Tags;
-use crate::policy::{Policy, PolicyInfo};
 use warplab_technique::declare::NoParams;
+use warplab_technique::policy::{Policy, PolicyInfo};
 
 #[derive(Clone, Debug)]
 pub(super) struct Through;

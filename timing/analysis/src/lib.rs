@@ -12,7 +12,5 @@ pub mod loops;
 pub mod reaching;
 pub mod release;
 
-#[cfg(any(test, feature = "testing"))]
 pub mod builder;
-#[cfg(any(test, feature = "testing"))]
 pub mod listing;

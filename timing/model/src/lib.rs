@@ -27,7 +27,6 @@ mod sm;
 pub mod source;
 pub mod stats;
 pub mod techniques;
-#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
 pub use memory::coalesce::coalesce;

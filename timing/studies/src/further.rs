@@ -3,7 +3,6 @@
 
 use super::define::Study;
 use super::driver::{Fold, Outcome};
-use super::registry::{ROWS, STUDIES};
 use super::sample::Seen;
 use super::setting::{At, Setting};
 use super::total::Total;
@@ -137,51 +136,32 @@ where
 /// The studies of other crates that this program has added.
 static STUDIES_ADDED: RwLock<Vec<StudyEntry>> = RwLock::new(Vec::new());
 
-/// Counting entries that a pass can have.
-const MOST: usize = u32::BITS as usize;
-
-/// Adds studies of other crates. Adding a study again changes nothing.
+/// Adds a study, unless it is there.
 ///
 /// # Errors
-/// A name is taken, is not a word of lower-case letters, digits and `-`, or there are too many studies.
-pub fn add(studies: &[StudyEntry]) -> Result<(), String> {
-    for entry in studies {
-        let name = entry.study.name;
-        let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if name.is_empty() || !name.chars().all(letter) || name == "all" || name == "none" {
-            return Err(format!(
-                "a study cannot be called `{name}`: names have small letters, digits and `-`, and are neither `all` nor `none`"
-            ));
-        }
-        let mut added = STUDIES_ADDED.write().unwrap_or_else(PoisonError::into_inner);
-        if added.iter().any(|other| std::ptr::eq(other.study, entry.study)) {
-            continue;
-        }
-        let own = STUDIES.iter().map(|(study, _)| study.name);
-        if own.chain(added.iter().map(|other| other.study.name)).any(|other| other == name) {
-            return Err(format!("there are two studies called `{name}`"));
-        }
-        if ROWS + added.len() >= MOST {
-            return Err(format!("there are more than {} studies of other crates", MOST - ROWS));
-        }
-        added.push(*entry);
+/// What `refuse` says of the study, given those that were added before.
+pub(crate) fn add(
+    entry: &StudyEntry,
+    refuse: impl FnOnce(&[StudyEntry]) -> Option<String>,
+) -> Result<(), String> {
+    let mut added = STUDIES_ADDED.write().unwrap_or_else(PoisonError::into_inner);
+    if added.iter().any(|other| std::ptr::eq(other.study, entry.study)) {
+        return Ok(());
     }
-    Ok(())
+    match refuse(&added) {
+        Some(why) => Err(why),
+        None => Ok(added.push(*entry)),
+    }
 }
 
-fn entries() -> Vec<StudyEntry> {
+/// The studies that were added.
+pub(crate) fn entries() -> Vec<StudyEntry> {
     STUDIES_ADDED.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// The studies of other crates with the numbers of their counting entries.
-pub(crate) fn studies() -> impl Iterator<Item = (&'static Study, usize)> {
-    entries().into_iter().enumerate().map(|(position, entry)| (entry.study, ROWS + position))
-}
-
-/// The static facts of the chosen studies, with the positions of their entries.
-pub(crate) fn facts(setting: &Setting<'_>) -> Vec<(usize, Facts)> {
-    let chosen = |position: &usize| setting.chosen >> (ROWS + position) & 1 != 0;
-    let entries = entries().into_iter().enumerate().filter(|(position, _)| chosen(position));
+/// The static facts of the studies for which `chosen` holds, with the positions of their entries.
+pub(crate) fn facts(setting: &Setting<'_>, chosen: impl Fn(usize) -> bool) -> Vec<(usize, Facts)> {
+    let entries = entries().into_iter().enumerate().filter(|(position, _)| chosen(*position));
     entries.map(|(position, entry)| (position, (entry.statics)(setting))).collect()
 }
 

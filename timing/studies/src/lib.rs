@@ -44,8 +44,9 @@ pub(crate) mod width;
 pub use define::{Counter, Course, Figure, Headline, Join, Marks, Mean, Share, Shown, Study};
 pub use driver::{Fold, Outcome, add_counts};
 pub use error::StudyError;
-pub use further::{StudyEntry, add};
+pub use further::StudyEntry;
 pub use options::{By, Options, Progress};
+pub use registry::add;
 pub use result::StudyResult;
 pub use rows::KernelCounts;
 pub use sample::Seen;
@@ -54,7 +55,7 @@ pub use setting::{At, Decoded, Setting, Span};
 pub use total::Total;
 pub use values::Shape;
 
-use registry::STUDIES;
+use registry::all;
 use source::{LaunchPaths, TraceLaunch};
 use std::sync::atomic::{AtomicU64, Ordering};
 pub mod internals {
@@ -72,11 +73,6 @@ const KEPT_BYTES: usize = 16 << 20;
 /// Every study, in the order in which they are listed, those of other crates last.
 pub fn registry() -> impl Iterator<Item = &'static Study> {
     all().map(|(study, _)| study)
-}
-
-/// Every study with the number of its counting entry.
-fn all() -> impl Iterator<Item = (&'static Study, usize)> {
-    STUDIES.iter().map(|(study, number)| (study, *number)).chain(further::studies())
 }
 
 /// The study with a name.

@@ -6,7 +6,7 @@
 use super::define::Study;
 use super::driver::{Fold, Folded, Outcome, fold_launch};
 use super::error::StudyError;
-use super::further::{self, AnyFold, Facts};
+use super::further::{self, AnyFold, Facts, StudyEntry};
 use super::sample::Seen;
 use super::setting::{At, Setting};
 use super::source::LaunchPaths;
@@ -56,7 +56,7 @@ macro_rules! studies {
                 AllStatics {
                     $($module: chosen(setting, Number::$fold).then(|| super::$module::$fold::statics(setting)),)+
                     alone,
-                    further: further::facts(setting),
+                    further: further::facts(setting, |position| setting.chosen >> (ROWS + position) & 1 != 0),
                 }
             }
 
@@ -187,6 +187,41 @@ macro_rules! studies {
             Ok(outcomes)
         }
     };
+}
+
+/// Counting entries that a pass can have: bits of [`Setting::chosen`].
+const MOST: usize = u32::BITS as usize;
+
+/// Adds studies of other crates. Adding a study again changes nothing.
+///
+/// # Errors
+/// A name is taken, is not a word of lower-case letters, digits and `-`, or there are too many studies.
+pub fn add(studies: &[StudyEntry]) -> Result<(), String> {
+    for entry in studies {
+        let name = entry.study.name;
+        let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || !name.chars().all(letter) || name == "all" || name == "none" {
+            return Err(format!(
+                "a study cannot be called `{name}`: names have small letters, digits and `-`, and are neither `all` nor `none`"
+            ));
+        }
+        further::add(entry, |added| {
+            let own = STUDIES.iter().map(|(study, _)| study.name);
+            if own.chain(added.iter().map(|other| other.study.name)).any(|other| other == name) {
+                return Some(format!("there are two studies called `{name}`"));
+            }
+            let too_many = || format!("there are more than {} studies of other crates", MOST - ROWS);
+            (ROWS + added.len() >= MOST).then(too_many)
+        })?;
+    }
+    Ok(())
+}
+
+/// Every study with the number of its counting entry, those of other crates last.
+pub(crate) fn all() -> impl Iterator<Item = (&'static Study, usize)> {
+    let further = further::entries().into_iter().enumerate();
+    let further = further.map(|(position, entry)| (entry.study, ROWS + position));
+    STUDIES.iter().map(|(study, number)| (study, *number)).chain(further)
 }
 
 fn chosen(setting: &Setting<'_>, number: Number) -> bool {

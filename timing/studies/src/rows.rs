@@ -2,6 +2,7 @@
 
 use super::define::Study;
 use super::driver::Outcome;
+use super::registry::all;
 use super::sample::Seen;
 use super::source::LaunchPaths;
 use trace_format::isa::space::Space;
@@ -68,7 +69,7 @@ impl KernelCounts {
         }
         for (number, outcome) in outcomes.iter().enumerate() {
             let Some(outcome) = outcome else { continue };
-            let study = super::all().find(|(_, row)| *row == number).map(|(study, _)| study);
+            let study = all().find(|(_, row)| *row == number).map(|(study, _)| study);
             let counts = &mut self.counts[number];
             match study {
                 Some(study) if !counts.is_empty() => {

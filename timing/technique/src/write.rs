@@ -41,8 +41,9 @@ impl<'a> RegisterWrite<'a> {
         RegisterWrite { reg, to, row }
     }
 
-    /// The results as recorded, in the lanes in which the instruction took effect. Other lanes hold nothing: in tests they are
-    /// inverted, so that a technique that takes them for the register's old values is found.
+    /// The results as recorded, in the lanes in which the instruction took effect. Other lanes hold noise, so that a
+    /// technique that takes them for the register's old values is found. In [`rewritten`](crate::Technique::rewritten) every
+    /// lane holds the register's value.
     #[must_use]
     #[inline]
     pub fn row(&self) -> &'a Row {

@@ -6,16 +6,14 @@ use crate::sm::parts::warps::WarpSlot;
 use crate::source::{LaunchSource, Row};
 use crate::techniques::{Answered, At, Hooks, RegisterWrite, Rewritten, Scouting, Stack, WriteTo};
 
-/// Whether rows of results hold noise in the lanes in which the instruction had no effect: in tests, where a technique that
-/// takes them for old values of the register is to be found.
-const POISONS: bool = cfg!(any(test, feature = "testing"));
-
-/// The rows of an instruction's results as techniques see them.
+/// The rows of an instruction's results as techniques see them: lanes in which the instruction had no effect hold noise, so that
+/// a technique that takes them for old values of the register is found.
 pub(in crate::sm) struct ResultRows<'a> {
     registers: &'a [u8],
     recorded: &'a [Row],
-    /// What is shown in place of the recorded rows, in tests.
-    poisoned: Option<[Row; MAX_DST]>,
+    /// What is shown in place of the recorded rows if some lanes had no effect.
+    shown: [Row; MAX_DST],
+    whole: bool,
 }
 
 impl<'a> ResultRows<'a> {
@@ -24,21 +22,23 @@ impl<'a> ResultRows<'a> {
     #[inline]
     pub(in crate::sm) fn new(recorded: &'a [Row], registers: &'a [u8], exec: u32) -> ResultRows<'a> {
         let registers = if exec == 0 { &[] } else { registers };
-        let poisoned = (POISONS && exec != u32::MAX).then(|| {
-            std::array::from_fn(|i| {
-                let row = registers.get(i).map_or(&Row::ZERO, |reg| &recorded[usize::from(*reg)]);
-                Row::from_fn(|lane| if exec >> lane & 1 != 0 { row.0[lane] } else { !row.0[lane] })
-            })
-        });
-        ResultRows { registers, recorded, poisoned }
+        let (whole, mut shown) = (exec == u32::MAX, [Row::ZERO; MAX_DST]);
+        if !whole {
+            for (row, reg) in shown.iter_mut().zip(registers) {
+                let recorded = &recorded[usize::from(*reg)];
+                *row =
+                    Row::from_fn(|lane| recorded.0[lane] ^ if exec >> lane & 1 != 0 { 0 } else { u32::MAX });
+            }
+        }
+        ResultRows { registers, recorded, shown, whole }
     }
 
     /// The row of the result at a position.
     #[inline]
     pub(in crate::sm) fn row(&self, position: usize) -> &Row {
-        match &self.poisoned {
-            Some(rows) => &rows[position],
-            None => &self.recorded[usize::from(self.registers[position])],
+        match self.whole {
+            true => &self.recorded[usize::from(self.registers[position])],
+            false => &self.shown[position],
         }
     }
 

@@ -16,7 +16,25 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("emulator/cuda", &["emulator", "trace-format", "warplab-gpus", "warplab-host"]),
     ("timing/technique", &["trace-format", "warplab-gpus", "warplab-host"]),
     ("timing/analysis", &["trace-format", "warplab-technique"]),
-    ("timing/techniques", &["trace-format", "warplab-analysis", "warplab-gpus", "warplab-technique"]),
+    ("timing/techniques/mta", &["trace-format", "warplab-technique"]),
+    ("timing/techniques/owf", &["trace-format", "warplab-technique"]),
+    ("timing/techniques/uv", &["trace-format", "warplab-analysis", "warplab-technique"]),
+    (
+        "timing/techniques",
+        &[
+            "trace-format",
+            "warplab-analysis",
+            "warplab-gpus",
+            "warplab-mta",
+            "warplab-owf",
+            "warplab-technique",
+            "warplab-uv",
+        ],
+    ),
+    (
+        "timing/technique-kit",
+        &["test-kit", "trace-format", "warplab-analysis", "warplab-model", "warplab-technique"],
+    ),
     (
         "timing/model",
         &["trace-format", "warplab-analysis", "warplab-gpus", "warplab-host", "warplab-technique"],

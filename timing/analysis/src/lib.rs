@@ -11,6 +11,7 @@ pub mod destinations;
 pub mod loops;
 pub mod reaching;
 pub mod release;
+pub mod unseen;
 
 pub mod builder;
 pub mod listing;

@@ -1,4 +1,4 @@
-//! The techniques that come with Warplab, each in a file or folder of its own.
+//! The techniques that come with Warplab, each in a file, a folder or a crate of its own.
 //!
 //! They use the interface [`warplab_technique`] and [static analyses](warplab_analysis), as a technique in any other crate
 //! does; the timing model does not know them. One type implements [`Technique`], and [`BUILT_IN`] has an entry for it, in the
@@ -8,8 +8,6 @@ mod bow;
 mod bow_wr;
 mod cae;
 mod corf;
-#[cfg(test)]
-mod crew;
 mod dac;
 mod dac_ideal;
 mod darsie;
@@ -18,9 +16,7 @@ mod deaths;
 mod hook_tests;
 mod larf;
 mod las;
-mod mta;
 mod null;
-mod owf;
 #[cfg(test)]
 mod pipeline_tests;
 mod regmutex;
@@ -30,11 +26,9 @@ mod rfv;
 #[cfg(test)]
 mod testing;
 mod throttle;
-mod unseen;
-mod uv;
 
 #[cfg(test)]
-use warplab_model::techniques::{At, Catalogue, Stack, Techniques};
+use warplab_model::techniques::{Catalogue, Stack, Techniques};
 use warplab_technique::*;
 
 /// The built-in techniques, in the order in which they act.
@@ -43,11 +37,11 @@ pub const BUILT_IN: &[Registration] = &[
     bow::REGISTRATION,
     bow_wr::REGISTRATION,
     rfc::REGISTRATION,
-    uv::variants::TOKEN,
-    uv::variants::SCALAR,
-    uv::variants::REUSE,
-    uv::variants::TOKEN_REUSE,
-    uv::variants::SCALAR_REUSE,
+    warplab_uv::TOKEN,
+    warplab_uv::SCALAR,
+    warplab_uv::REUSE,
+    warplab_uv::TOKEN_REUSE,
+    warplab_uv::SCALAR_REUSE,
     corf::variants::PACKING,
     corf::variants::VIRTUALIZATION,
     corf::variants::BOTH,
@@ -61,9 +55,9 @@ pub const BUILT_IN: &[Registration] = &[
     larf::joint::CORF,
     larf::joint::CORF_PLUS,
     las::REGISTRATION,
-    mta::REGISTRATION,
+    warplab_mta::REGISTRATION,
     regmutex::REGISTRATION,
     regmutex::PAIRS,
-    owf::REGISTRATION,
+    warplab_owf::REGISTRATION,
     rfv::REGISTRATION,
 ];

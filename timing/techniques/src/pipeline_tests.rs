@@ -474,3 +474,18 @@ fn statistics_do_not_depend_on_the_number_of_threads() {
     let of = |threads| busy().run_on(&config, &["bow", "corf"], threads).expect("replays").counters.values();
     assert_eq!(of(1), of(2));
 }
+
+#[test]
+fn techniques_that_decide_the_same_are_refused_with_the_reason() {
+    let config = crate::testing::config(&[]);
+    let refused = |names: [&str; 2]| {
+        let names = names.map(str::to_owned);
+        let catalogue = crate::testing::built_in();
+        catalogue.select(&names, &config).map(drop).expect_err("they contradict").to_string()
+    };
+    assert!(refused(["owf", "regmutex"]).contains("how many registers a warp holds"));
+    assert!(refused(["owf", "rfv"]).contains("how many registers a warp holds"));
+    assert!(refused(["rfv", "corf"]).contains("where registers lie in the banks"));
+    assert!(refused(["rfv", "bow-wr"]).contains("when results reach the register file"));
+    assert!(refused(["owf", "las"]).contains("the order of warps"));
+}

@@ -22,7 +22,6 @@ mod operation;
 mod tests;
 mod tuples;
 
-use super::unseen::Unseen;
 use super::{
     Answered, Claim, Cx, InstView, IssueVerdict, Issuing, Launch, MicroId, MicroOp, OperandRead, ParamValue,
     Params as _, Plan, Price, ReadFrom, RegisterWrite, Registration, Shape, Storage, StorageInfo, Technique,
@@ -30,6 +29,7 @@ use super::{
 };
 use operation::{Constants, Operands, Operation, Rule, evaluate, operations};
 use tuples::{Contents, Tuple};
+use warplab_analysis::unseen::Unseen;
 use warplab_technique::Row;
 use warplab_technique::declare::Cause;
 use warplab_technique::program::{Path, TimedInst};

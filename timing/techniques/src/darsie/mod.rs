@@ -17,7 +17,6 @@ mod marks;
 #[cfg(test)]
 mod tests;
 
-use super::unseen::Unseen;
 use super::{
     Answered, Claim, Cx, FetchVerdict, InstView, IssueVerdict, Issuing, Launch, MicroId, MicroOp,
     OperandRead, ParamValue, Params as _, Plan, ReadFrom, RegisterWrite, Registration, Shape, Storage,
@@ -28,6 +27,7 @@ use marks::{Mark, marks, promoted};
 use std::collections::VecDeque;
 use trace_format::isa::space::Space;
 use trace_format::isa::{BarMode, Inst, Kind, Op, Operand, Reg};
+use warplab_analysis::unseen::Unseen;
 use warplab_technique::Row;
 use warplab_technique::declare::Cause;
 use warplab_technique::program::{MemoryKind, Path, Program, RegSet, TimedInst};

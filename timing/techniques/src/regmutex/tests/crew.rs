@@ -2,10 +2,10 @@
 
 use super::code::verify;
 use super::*;
-use crate::crew::{Crew, one_block};
 use crate::testing::{Random, count, program};
 use live::Live;
 use proptest::prelude::*;
+use warplab_technique_kit::crew::{Crew, one_block};
 
 /// A technique with a split of its own, beside its plan.
 fn shared(program: &Program, set: &[&str]) -> Option<(RegMutex, Plan)> {

@@ -1,9 +1,9 @@
 //! Random divergent warps of several blocks in a register file that is too small for them; seeded faults.
 
 use super::*;
-use crate::crew::{Crew, Seat};
 use crate::testing::Random;
 use proptest::prelude::*;
+use warplab_technique_kit::crew::{Crew, Seat};
 
 /// The seats of so many blocks of two warps.
 fn seats(blocks: usize) -> Vec<Seat> {

@@ -15,22 +15,26 @@ mod contents;
 mod operation;
 mod reuse;
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;
-pub(crate) mod variants;
+mod variants;
 
-use super::unseen::Unseen;
-use super::{
-    AccessVerdict, Answered, Cx, InstView, IssueVerdict, Issuing, Launch, MemAccess, MicroId, MicroOp,
-    OperandRead, ParamValue, Plan, ReadFrom, RegisterWrite, Shape, Storage, Technique, TechniqueInfo,
-    ValueMismatch, WarpView, WriteTo,
-};
+pub use variants::{REUSE, SCALAR, SCALAR_REUSE, TOKEN, TOKEN_REUSE};
+
 use contents::{Contents, Held};
 use operation::{Operation, operations};
 use reuse::{Key, Lookup, ReuseBuffer, Words};
 use trace_format::isa::space::Space;
+use warplab_analysis::unseen::Unseen;
 use warplab_technique::Row;
 use warplab_technique::declare::Cause;
 use warplab_technique::program::{MemoryKind, Path, TimedInst};
+use warplab_technique::{
+    AccessVerdict, Answered, Cx, InstView, IssueVerdict, Issuing, Launch, MemAccess, MicroId, MicroOp,
+    OperandRead, ParamValue, Plan, ReadFrom, RegisterWrite, Shape, Storage, Technique, TechniqueInfo,
+    ValueMismatch, WarpView, WriteTo,
+};
 use warplab_technique::{causes, counts};
 
 counts! {

@@ -4,8 +4,8 @@
 //! registers only, for as long as the rest suffices for their private parts, and pairs each with one of the D. So D blocks
 //! at least can always run.
 
-use crate::{Launch, Plan};
 use warplab_technique::program::{Program, Renaming};
+use warplab_technique::{Launch, Plan};
 
 /// The blocks of an SM, and the split of each warp's registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! The registers and predicates of a warp: which of them are known to be uniform, where their values are, and what
 //! the vector register file holds.
 
-use crate::merge;
 use warplab_technique::Row;
+use warplab_technique::merge;
 
 /// Where the value of a vector register is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,8 +8,8 @@ mod random;
 
 use super::variants::{reuse, scalar, scalar_and_reuse, token, token_and_reuse};
 use super::{Technique, Uv};
-use crate::Plan;
 use crate::testing::{launch, program};
+use warplab_technique::Plan;
 use warplab_technique::config::GpuConfig;
 use warplab_technique::program::Program;
 

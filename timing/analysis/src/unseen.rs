@@ -4,7 +4,7 @@ use warplab_technique::program::{Path, Program, RegSet};
 
 /// Registers and predicates that are written without a collector.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Unseen {
+pub struct Unseen {
     /// Registers.
     pub registers: RegSet,
     /// Predicates, one bit each.
@@ -13,7 +13,8 @@ pub(super) struct Unseen {
 
 impl Unseen {
     /// Those of a program.
-    pub(super) fn of(program: &Program) -> Unseen {
+    #[must_use]
+    pub fn of(program: &Program) -> Unseen {
         let mut unseen = Unseen::default();
         for timed in program.insts.iter().filter(|timed| !matches!(timed.path, Path::Alu | Path::Memory(_))) {
             timed.inst.dst_regs().for_each(|reg| unseen.registers.insert(reg.0));

@@ -1,8 +1,10 @@
 //! The words for `--tech`, and their parameters.
 
 use super::{Counts, Design, Lost, Reuse, Settings, Stall, Uv};
-use crate::{Claim, ParamInfo, Params as _, Price, Registration, StorageInfo, TechniqueInfo, params};
 use warplab_technique::declare::Cause;
+use warplab_technique::{
+    Claim, ParamInfo, Params as _, Price, Registration, StorageInfo, TechniqueInfo, params,
+};
 
 /// What all of them decide alone. A value in a scalar register file leaves nothing in the banks.
 const CLAIMS: &[Claim] = &[Claim::ResultDestination, Claim::RegisterContents];
@@ -58,8 +60,7 @@ const TOKEN_INFO: TechniqueInfo = declared(
 .with_params(TokenParams::declared);
 
 /// The token-based design in the list of techniques.
-pub(crate) const TOKEN: Registration =
-    Registration::new(&TOKEN_INFO, |_, section| Ok(Box::new(token(section)?)));
+pub const TOKEN: Registration = Registration::new(&TOKEN_INFO, |_, section| Ok(Box::new(token(section)?)));
 
 /// Reads `[technique.uv-token]`.
 pub(super) fn token(section: &toml::Table) -> Result<Uv, String> {
@@ -109,8 +110,7 @@ const SCALAR_INFO: TechniqueInfo = declared(
 .with_storage(&[SCALAR_FILE]);
 
 /// The design with a scalar register file in the list of techniques.
-pub(crate) const SCALAR: Registration =
-    Registration::new(&SCALAR_INFO, |_, section| Ok(Box::new(scalar(section)?)));
+pub const SCALAR: Registration = Registration::new(&SCALAR_INFO, |_, section| Ok(Box::new(scalar(section)?)));
 
 /// Reads `[technique.uv-scalar]`.
 pub(super) fn scalar(section: &toml::Table) -> Result<Uv, String> {
@@ -167,8 +167,7 @@ const REUSE_INFO: TechniqueInfo = declared_with_reuse(
 .with_storage(&[SCALAR_FILE, REUSE_BUFFER]);
 
 /// The reuse buffer in the list of techniques.
-pub(crate) const REUSE: Registration =
-    Registration::new(&REUSE_INFO, |_, section| Ok(Box::new(reuse(section)?)));
+pub const REUSE: Registration = Registration::new(&REUSE_INFO, |_, section| Ok(Box::new(reuse(section)?)));
 
 /// Reads `[technique.uv-reuse]`.
 pub(super) fn reuse(section: &toml::Table) -> Result<Uv, String> {
@@ -198,7 +197,7 @@ const TOKEN_REUSE_INFO: TechniqueInfo = declared_with_reuse(
 .with_storage(&[REUSE_BUFFER]);
 
 /// Token bits and the reuse buffer together, in the list of techniques.
-pub(crate) const TOKEN_REUSE: Registration =
+pub const TOKEN_REUSE: Registration =
     Registration::new(&TOKEN_REUSE_INFO, |_, section| Ok(Box::new(token_and_reuse(section)?)))
         .joining(&["uv-token", "uv-reuse"]);
 
@@ -216,7 +215,7 @@ const SCALAR_REUSE_INFO: TechniqueInfo = declared_with_reuse(
 .with_storage(&[SCALAR_FILE, REUSE_BUFFER]);
 
 /// The scalar register file and the reuse buffer together, in the list of techniques.
-pub(crate) const SCALAR_REUSE: Registration =
+pub const SCALAR_REUSE: Registration =
     Registration::new(&SCALAR_REUSE_INFO, |_, section| Ok(Box::new(scalar_and_reuse(section)?)))
         .joining(&["uv-scalar", "uv-reuse"]);
 

@@ -1,10 +1,10 @@
 //! Random divergent warps of blocks that share registers, without a pipeline; seeded faults.
 
 use super::*;
-use crate::crew::{Crew, Seat};
 use crate::testing::Random;
 use proptest::prelude::*;
 use warplab_technique::Row;
+use warplab_technique_kit::crew::{Crew, Seat};
 
 /// Three blocks of two warps each beside one with which the first shares registers.
 const SEATS: [(usize, usize, u32); 8] =

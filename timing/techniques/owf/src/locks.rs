@@ -6,8 +6,8 @@
 //! warps at a barrier that wait for a warp without its lock.
 
 use super::share::Sharing;
-use crate::merge;
 use warplab_technique::Row;
+use warplab_technique::merge;
 
 /// What a warp may do with the shared part of its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! One warp by hand: what is detected, where values are kept, what is lost.
 
 use super::{ALL, of, prepared};
+use crate::Uv;
 use crate::testing::{Bench, From, count};
-use crate::uv::Uv;
-use crate::uv::variants::{reuse, scalar, token, token_and_reuse};
-use crate::{Technique, WriteTo};
+use crate::variants::{reuse, scalar, token, token_and_reuse};
 use warplab_technique::Row;
+use warplab_technique::{Technique, WriteTo};
 
 /// Issues an instruction in all lanes and writes it back; values above 255 differ from lane to lane.
 fn step(bench: &mut Bench<'_>, uv: &mut Uv, pc: u32, value: u32) -> (Vec<From>, Vec<WriteTo>) {

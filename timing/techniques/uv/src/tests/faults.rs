@@ -1,14 +1,14 @@
 //! Seeded faults: each breaks one part of the mechanism, and the comparison of values stops the run.
 
 use super::{of, prepared};
-use crate::ValueMismatch;
+use crate::Uv;
+use crate::contents::Held;
+use crate::reuse::{Key, Words};
 use crate::testing::Bench;
-use crate::uv::Uv;
-use crate::uv::contents::Held;
-use crate::uv::reuse::{Key, Words};
-use crate::uv::variants::token_and_reuse;
+use crate::variants::token_and_reuse;
 use warplab_technique::Holder;
 use warplab_technique::Row;
+use warplab_technique::ValueMismatch;
 use warplab_technique::context::Found;
 
 /// Two warps execute this; r2 is a thread index.
@@ -178,7 +178,7 @@ fn an_operation_taken_for_another_is_caught() {
     at(0, 0, |uv| {
         // Both add a literal to r1, and share an entry if their partial PCs are equal.
         uv.operations[3].identity = uv.operations[2].identity;
-        uv.buffer = crate::uv::reuse::ReuseBuffer::endless();
+        uv.buffer = crate::reuse::ReuseBuffer::endless();
     })
     .expect_err("5 + 8 is not 5 + 7");
 }

@@ -19,16 +19,18 @@
 
 mod strides;
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;
 
-use super::{
-    AccessVerdict, Claim, Cx, EarlyLoad, InstView, Launch, MemAccess, ParamValue, Params as _, Plan,
-    Prefetched, Registration, Shape, Storage, StorageInfo, Technique, TechniqueInfo, ValueMismatch, WarpView,
-};
 use strides::Strides;
 use trace_format::isa::space::Space;
 use warplab_technique::LINE_BYTES;
 use warplab_technique::program::{MemoryKind, Path};
+use warplab_technique::{
+    AccessVerdict, Claim, Cx, EarlyLoad, InstView, Launch, MemAccess, ParamValue, Params as _, Plan,
+    Prefetched, Registration, Shape, Storage, StorageInfo, Technique, TechniqueInfo, ValueMismatch, WarpView,
+};
 use warplab_technique::{counts, params};
 
 params! {
@@ -108,7 +110,7 @@ counts! {
 }
 
 /// Entry in the list of techniques.
-pub(crate) const REGISTRATION: Registration =
+pub const REGISTRATION: Registration =
     Registration::new(&INFO, |_, section| Ok(Box::new(Mta::new(section)?)));
 
 const INFO: TechniqueInfo = TechniqueInfo::new(

@@ -3,10 +3,10 @@
 use super::{Mta, STEPS};
 use crate::testing::{Builder, Hand, by_hand, r, small};
 use crate::testing::{count, launch, program};
-use crate::{Plan, Technique};
 use proptest::prelude::*;
 use trace_format::isa::{Inst, Op, Reg, SpecialReg, Src};
-use warplab_model::stats::Stats;
+use warplab_technique::{Plan, Technique};
+use warplab_technique_kit::model::stats::Stats;
 
 /// Every warp walks over an array: in each turn it loads a line that no one has loaded, and does something with it.
 fn walk(turns: u32, stride: u32, warps: u32) -> Hand {

@@ -2,7 +2,7 @@
 
 use crate::testing::{Builder, Hand, by_hand, r, small};
 use trace_format::isa::{SpecialReg, Src};
-use warplab_model::stats::{Stall, Stats};
+use warplab_technique_kit::model::stats::{Stall, Stats};
 
 /// Eight warps of independent additions of constants.
 fn additions() -> Hand {

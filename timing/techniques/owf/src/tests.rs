@@ -4,9 +4,9 @@
 mod crew;
 mod cycles;
 
-use super::super::testing::{config, count, program};
 use super::*;
 use crate::testing::{Builder, Hand, by_hand};
+use crate::testing::{config, count, program};
 use warplab_technique::program::Program;
 
 /// A kernel with so many registers per thread.
@@ -18,7 +18,7 @@ fn kernel_of(registers: u8) -> Hand {
 
 #[test]
 fn what_is_left_over_holds_private_parts() {
-    let config = warplab_model::testing::config("regmutex-fermi", &[]);
+    let config = warplab_technique_kit::model::testing::config("regmutex-fermi", &[]);
     let of = |registers: u8, threads: u32, percent: u32, unit: u32, shared: u32| {
         let program = Program::new(&kernel_of(registers).kernel, &config).expect("can be timed");
         assert_eq!(program.registers_per_thread, u32::from(registers));
@@ -85,19 +85,4 @@ fn bad_sections_are_refused_with_the_key() {
     };
     assert!(refuse("private = 101").contains("`private`: 101"));
     assert!(refuse("threshold = 2").contains("threshold"));
-}
-
-#[test]
-fn techniques_that_decide_the_same_are_refused_with_the_reason() {
-    let config = config(&[]);
-    let refused = |names: [&str; 2]| {
-        let names = names.map(str::to_owned);
-        let catalogue = crate::testing::built_in();
-        catalogue.select(&names, &config).map(drop).expect_err("they contradict").to_string()
-    };
-    assert!(refused(["owf", "regmutex"]).contains("how many registers a warp holds"));
-    assert!(refused(["owf", "rfv"]).contains("how many registers a warp holds"));
-    assert!(refused(["rfv", "corf"]).contains("where registers lie in the banks"));
-    assert!(refused(["rfv", "bow-wr"]).contains("when results reach the register file"));
-    assert!(refused(["owf", "las"]).contains("the order of warps"));
 }

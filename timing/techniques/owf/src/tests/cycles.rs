@@ -1,9 +1,9 @@
 //! Waiting, order and deadlocks in the pipeline.
 
 use super::*;
-use crate::testing::{r, small};
+use crate::testing::{r, small, small_machine};
 use trace_format::isa::{SpecialReg, Src};
-use warplab_model::stats::Stats;
+use warplab_technique_kit::model::stats::Stats;
 
 fn run(hand: &Hand, set: &[&str]) -> Stats {
     hand.run("gtx480", &small(set), &["owf"])
@@ -61,7 +61,7 @@ fn a_warp_waits_until_the_owner_has_ended() {
     assert_eq!((of("sharing_warps"), of("additional_blocks")), (2, 1));
     let stalls = &stats.techniques[0].ledger.stalls;
     assert!(stalls[usize::from(Stall::Held.index())] > 8 && stalls[1] == 0, "{stalls:?}");
-    assert_eq!(stalls[0], stats.stalls.get(warplab_model::stats::Stall::Technique));
+    assert_eq!(stalls[0], stats.stalls.get(warplab_technique_kit::model::stats::Stall::Technique));
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn warps_that_wait_outside_the_active_set_go_on_when_the_owners_have_ended() {
         "scheduler.policy=two_level",
         "scheduler.two_level_active_warps=2",
     ];
-    let config = crate::testing::small_machine(&set);
+    let config = small_machine(&set);
     let of = |every_cycle| hand.run_with(&config, &["owf"], 1, every_cycle).expect("no deadlock");
     let (asleep, awake) = (of(false), of(true));
     assert_eq!(asleep.of_techniques("acquires"), 12);

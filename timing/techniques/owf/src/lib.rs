@@ -10,16 +10,18 @@
 mod locks;
 mod share;
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;
 
-use super::{
-    Choice, Claim, Cx, InstView, IssueVerdict, Issuing, Launch, OperandRead, ParamValue, Params as _, Plan,
-    RegisterWrite, Registration, Technique, TechniqueInfo, ValueMismatch, WarpView,
-};
 use locks::{Locks, Right};
 use share::Sharing;
 use warplab_technique::declare::Cause;
 use warplab_technique::program::Renaming;
+use warplab_technique::{
+    Choice, Claim, Cx, InstView, IssueVerdict, Issuing, Launch, OperandRead, ParamValue, Params as _, Plan,
+    RegisterWrite, Registration, Technique, TechniqueInfo, ValueMismatch, WarpView,
+};
 use warplab_technique::{causes, counts, params};
 
 params! {
@@ -85,7 +87,7 @@ pub(crate) const INFO: TechniqueInfo = TechniqueInfo::new(
 .with_stalls(Stall::DECLARED);
 
 /// Entry in the list of techniques.
-pub(crate) const REGISTRATION: Registration =
+pub const REGISTRATION: Registration =
     Registration::new(&INFO, |_, section| Ok(Box::new(Owf::new(section)?)));
 
 /// A warp of the SM.

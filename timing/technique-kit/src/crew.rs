@@ -1,33 +1,37 @@
-//! Warps of one or more blocks that share a technique, without a pipeline, for tests of techniques: each follows a kernel on a
-//! random path, with random results, and the warps take turns at random.
+//! Warps of one or more blocks that share a technique, without a pipeline: each follows a kernel on a random path, with random
+//! results, and the warps take turns at random.
 
-use super::testing::{Random, Walk, shown};
-use super::{
-    Cx, Effects, InFlightId, InstView, IssueVerdict, Issuing, Ledger, OperandRead, Plan, RegisterWrite,
-    Technique, ValueMismatch, WarpView, WriteTo, merge,
-};
+use crate::{Random, Walk, shown};
 use trace_format::isa::Kind;
 use warplab_technique::Row;
 use warplab_technique::program::{Path, Program};
+use warplab_technique::{
+    Cx, Effects, InFlightId, InstView, IssueVerdict, Issuing, Ledger, OperandRead, Plan, RegisterWrite,
+    Technique, ValueMismatch, WarpView, WriteTo, merge,
+};
 
 /// A warp's place: its slot, its block's slot, and its number in the block.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
+pub struct Seat {
+    /// Warp slot.
     pub slot: usize,
+    /// Block slot.
     pub block_slot: usize,
+    /// Warp within the block.
     pub warp: u32,
 }
 
 /// Seats of warps of one block.
-pub(crate) fn one_block(slots: &[usize]) -> Vec<Seat> {
+pub fn one_block(slots: &[usize]) -> Vec<Seat> {
     let seat = |(warp, slot): (usize, &usize)| Seat { slot: *slot, block_slot: 0, warp: warp as u32 };
     slots.iter().enumerate().map(seat).collect()
 }
 
 /// Warps that share one technique.
-pub(crate) struct Crew<'a> {
+pub struct Crew<'a> {
     program: &'a Program,
     plan: &'a Plan,
+    /// The warps, in the order of their seats.
     pub warps: Vec<Member<'a>>,
     name: &'static str,
     ledger: Ledger,
@@ -36,7 +40,7 @@ pub(crate) struct Crew<'a> {
 }
 
 /// One of them.
-pub(crate) struct Member<'a> {
+pub struct Member<'a> {
     seat: Seat,
     walk: Walk<'a>,
     rows: Vec<Row>,
@@ -44,6 +48,7 @@ pub(crate) struct Member<'a> {
     flights: Vec<Flight>,
     /// The instruction that the warp has arrived at, its lanes, and the micro-operations done before it.
     here: Option<(u32, u32, usize)>,
+    /// Lanes that have not exited.
     pub alive: u32,
     ended: bool,
 }
@@ -59,7 +64,7 @@ struct Flight {
 
 impl<'a> Crew<'a> {
     /// Places blocks and warps.
-    pub(crate) fn new(
+    pub fn new(
         program: &'a Program,
         plan: &'a Plan,
         seats: &[Seat],
@@ -100,7 +105,7 @@ impl<'a> Crew<'a> {
     }
 
     /// Calls a hook with the context and view of a warp.
-    pub(crate) fn with<R>(
+    pub fn with<R>(
         &mut self,
         index: usize,
         lanes: u32,
@@ -170,7 +175,7 @@ impl<'a> Crew<'a> {
     }
 
     /// One step of a warp; false if it waits for another warp or has ended.
-    pub(crate) fn step(
+    pub fn step(
         &mut self,
         technique: &mut impl Technique,
         index: usize,
@@ -294,7 +299,7 @@ impl<'a> Crew<'a> {
     }
 
     /// Runs all warps to their end.
-    pub(crate) fn run(
+    pub fn run(
         &mut self,
         technique: &mut impl Technique,
         random: &mut Random,

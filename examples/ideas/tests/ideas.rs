@@ -3,7 +3,7 @@
 #[path = "../../../timing/tests/common/mod.rs"]
 mod common;
 
-use common::{json, number, text, two_kernels};
+use common::{Item, Launch, json, number, record, rounds, text, two_kernels};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
@@ -42,14 +42,21 @@ fn configurations_name_its_policies_and_results_change() {
     let own = ["scheduler.policy=gto", "scheduler.policy=oldest"].map(|set| cycles(&[set]));
     let youngest = cycles(&["scheduler.policy=youngest"]);
     assert!(!own.contains(&youngest), "it is another order: {youngest} and {own:?}");
-    let sectors = |set: &[&str]| {
-        let value = replay(
-            folder.path(),
-            &[&["l1.sets=1", "l1.ways=4", "l1.size_bytes=512", "l1.set_hash=linear"][..], set].concat(),
-        );
-        number(&value, "l1_hits")
+}
+
+#[test]
+fn a_replacement_policy_keeps_other_lines() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let launch = Item::Launch(Launch { kernel: 0, stream: 0, blocks: 1, threads: 32 });
+    // Five lines in turns, in a cache of four.
+    record(&folder.path().join("t.wtrace"), &[rounds("rounds", 5, 4)], &[launch]);
+    let hits = |policy: &str| {
+        let small = ["l1.sets=1", "l1.ways=4", "l1.size_bytes=512", "l1.set_hash=linear"];
+        let policy = format!("l1.replacement={policy}");
+        number(&replay(folder.path(), &[&small[..], &[policy.as_str()]].concat()), "l1_hits")
     };
-    assert_ne!(sectors(&["l1.replacement=lru"]), sectors(&["l1.replacement=mru"]));
+    assert_eq!(hits("lru"), 0, "each line leaves before it is loaded again");
+    assert!(hits("mru") > 0, "three lines stay");
 }
 
 #[test]

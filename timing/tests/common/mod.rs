@@ -81,6 +81,25 @@ pub(crate) fn mixed(name: &str) -> MachineKernel {
     )
 }
 
+/// Loads lines that are 4096 bytes apart, one after the other, in some rounds.
+#[must_use]
+pub(crate) fn rounds(name: &str, lines: i32, rounds: usize) -> MachineKernel {
+    let add = Op::Iadd3 { x: Extended(false) };
+    let ldg = Op::Ldg { width: MemWidth::B32, order: MemOrder::Weak, ro: ReadOnly(false) };
+    let mut insts = vec![
+        Inst::new(Op::S2r { sr: SpecialReg::TidX }).dst(Reg(0)),
+        Inst::new(Op::ImadWide { sign: Sign::U32 }).dst(Reg(2)).srcs([src(0), Src::imm(4), Src::RZ]),
+        Inst::new(Op::Mov {}).dst(Reg(5)).srcs([Src::imm(0)]),
+    ];
+    for line in (0..lines).cycle().take(lines as usize * rounds) {
+        let mut load = Inst::new(ldg).dst(Reg(4)).srcs([src(2)]);
+        load.offset = 4096 * line;
+        // The next load waits for this one.
+        insts.extend([load, Inst::new(add).dst(Reg(5)).srcs([src(4), src(5), Src::RZ])]);
+    }
+    kernel(name, insts)
+}
+
 /// Records a trace.
 pub(crate) fn record(path: &Path, kernels: &[MachineKernel], items: &[Item]) {
     let mut writer = TraceWriter::create(path, &WriterOptions::default()).expect("a trace");

@@ -39,8 +39,7 @@ fn check(manifest: &Path, assembler: Option<&Assembler>, dir: &Path) -> Result<b
     }
     let config = load("rtx2060", &[]).expect("a built-in configuration").config;
     let counted = |trace: &Trace| {
-        let options = ReplayOptions { threads: 2, ..ReplayOptions::default() };
-        let done = replay(trace, &config, &[], &options).map_err(|e| e.to_string())?;
+        let done = replay(trace, &config, &[], &ReplayOptions::default()).map_err(|e| e.to_string())?;
         Ok::<_, String>(done.launches.iter().map(|launch| launch.stats.counters.clone()).collect::<Vec<_>>())
     };
     let (with, without) = (counted(values)?, counted(addresses)?);

@@ -116,7 +116,7 @@ fn run(trace: &Trace, machine: &str, set: &str, techniques: &str) -> Result<Repl
     let config = load(machine, &list(set, ';')).expect("a configuration").config;
     let techniques =
         timing::techniques::built_in().select(&list(techniques, ','), &config).expect("techniques");
-    let options = ReplayOptions { threads: 2, ..ReplayOptions::default() };
+    let options = ReplayOptions::default();
     replay(trace, &config, &techniques, &options).map_err(|why| why.to_string())
 }
 

@@ -18,7 +18,8 @@ esac
 prefix=${1:-$HOME/.local}
 checkout=$(cd "$(dirname "$0")/../.." && pwd)
 if [ -z "${BUILT:-}" ]; then
-    (cd "$checkout" && cargo build --release --locked -p warplab-emulator -p warplab-cuda -p warplab-timing -p warplab-tools)
+    # Without a choice of crates, so that nothing is compiled again after `cargo build --release`.
+    (cd "$checkout" && cargo build --release --locked)
     BUILT=${CARGO_TARGET_DIR:-$checkout/target}/release
 fi
 

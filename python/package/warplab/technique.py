@@ -139,7 +139,7 @@ class Technique:
         """Supplies the results of an instruction that did not execute ("skipped", "reused"): `result.supply(values)` for each."""
 
     def write_back(self, cx, warp, inst, results):
-        """An instruction completes: `result.values` holds each register afterwards."""
+        """An instruction completes: `result.values` holds each result in the lanes of `inst.executed`, and noise in others."""
 
     def tick(self, cx):
         """The technique's own stage, before issue."""

@@ -233,7 +233,7 @@ impl ResultView {
 
 #[pymethods]
 impl ResultView {
-    /// The whole register after the instruction, a value per lane; in `write_back`.
+    /// The result in the lanes in which the instruction executed, a value per lane, in `write_back`; other lanes hold noise.
     #[getter]
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let why = "a result that the technique has to supply has no values to look at";

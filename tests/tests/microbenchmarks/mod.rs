@@ -160,8 +160,8 @@ fn measure(benchmark: &Benchmark, machine: &Machine) -> f64 {
     let trace = record(&plan, folder.path());
     let set = machine.set.iter().chain(benchmark.set()).map(|item| (*item).to_owned()).collect::<Vec<_>>();
     let config = load(machine.name, &set).expect("a configuration").config;
-    let options = ReplayOptions { threads: 2, ..ReplayOptions::default() };
-    let done = replay(&trace, &config, &[], &options).expect("a replay");
+    // One thread: most of these launches have one warp, and other tests run beside this one.
+    let done = replay(&trace, &config, &[], &ReplayOptions::default()).expect("a replay");
     let cycles: Vec<u64> = done.launches.iter().map(|launch| launch.stats.counters.cycles).collect();
     let [.., short, long] = cycles[..] else { panic!("two launches") };
     (long - short) as f64 / plan.difference

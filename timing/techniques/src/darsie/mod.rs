@@ -892,11 +892,12 @@ impl Technique for Darsie {
         cx.opportunity(results.len() as u64);
         for (result, version) in results.iter().zip(shared.versions.as_slice()) {
             let row = self.blocks[block_slot].version(*version).row;
-            if self.params.ignore_store && row != *result.row() {
+            let differs = |lane: usize| inst.exec >> lane & 1 != 0 && row.0[lane] != result.row().0[lane];
+            if self.params.ignore_store && (0..32).any(differs) {
                 // The program goes on with what it loaded.
                 self.counts.stale_loads += 1;
                 cx.keep_result(result);
-                self.warps[warp.slot].own[usize::from(result.reg)] = *result.row();
+                merge(&mut self.warps[warp.slot].own[usize::from(result.reg)], result.row(), inst.exec);
                 self.map(warp.slot, result.reg, None);
                 self.blocks[block_slot].drop_use(*version);
                 continue;

@@ -148,10 +148,11 @@ pub(crate) fn add(
     if added.iter().any(|other| std::ptr::eq(other.study, entry.study)) {
         return Ok(());
     }
-    match refuse(&added) {
-        Some(why) => Err(why),
-        None => Ok(added.push(*entry)),
+    if let Some(why) = refuse(&added) {
+        return Err(why);
     }
+    added.push(*entry);
+    Ok(())
 }
 
 /// The studies that were added.

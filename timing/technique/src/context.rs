@@ -252,7 +252,7 @@ impl<'a> Cx<'a> {
         result: &RegisterWrite<'_>,
         row: &Row,
     ) -> Result<(), Box<ValueMismatch>> {
-        self.check(warp, inst.pc, result.reg, inst.exec, row, result.row())?;
+        self.check(warp, inst.pc, result.reg, || inst.exec, row, result.row())?;
         if std::ptr::eq(row, result.row()) {
             return Err(self.handed_back(warp, inst.pc, result.reg, inst.exec, row));
         }
@@ -288,7 +288,7 @@ impl<'a> Cx<'a> {
         result: &RegisterWrite<'_>,
         row: &Row,
     ) -> Result<(), Box<ValueMismatch>> {
-        self.check(warp, inst.pc, result.reg, inst.exec, row, result.row())
+        self.check(warp, inst.pc, result.reg, || inst.exec, row, result.row())
     }
 
     /// Compares a value that the technique holds with a source register of an instruction that has not been stepped, in the
@@ -304,7 +304,7 @@ impl<'a> Cx<'a> {
         reg: u8,
         row: &Row,
     ) -> Result<(), Box<ValueMismatch>> {
-        self.check(warp, inst.pc, reg, warp.reads(inst, reg), row, &warp.rows[usize::from(reg)])
+        self.check(warp, inst.pc, reg, || warp.reads(inst, reg), row, &warp.rows[usize::from(reg)])
     }
 
     #[inline]
@@ -313,7 +313,7 @@ impl<'a> Cx<'a> {
         warp: &WarpView<'_>,
         pc: u32,
         reg: u8,
-        lanes: u32,
+        lanes: impl FnOnce() -> u32,
         supplied: &Row,
         recorded: &Row,
     ) -> Result<(), Box<ValueMismatch>> {
@@ -321,6 +321,7 @@ impl<'a> Cx<'a> {
         if supplied == recorded {
             return Ok(());
         }
+        let lanes = lanes();
         let differs = |lane: &usize| lanes >> lane & 1 != 0 && supplied.0[*lane] != recorded.0[*lane];
         match (0..32).find(differs) {
             None => Ok(()),
@@ -439,7 +440,15 @@ impl<'a> Cx<'a> {
         held: impl Fn(u64) -> u8,
     ) -> Result<(), Box<ValueMismatch>> {
         self.ledger.checked += 1;
-        let is_held = |address: u64| held(address & !127) >> (address / 32 % 4) & 1 != 0;
+        // Neighbouring lanes are mostly in one line.
+        let (mut line, mut sectors) = (1, 0);
+        let mut is_held = |address: u64| {
+            if address & !127 != line {
+                line = address & !127;
+                sectors = held(line);
+            }
+            sectors >> (address / 32 % 4) & 1 != 0
+        };
         for lane in (0..32).filter(|lane| access.mask >> lane & 1 != 0) {
             let first = access.addresses[lane];
             let last = first.wrapping_add(u64::from(access.bytes.max(1)) - 1);

@@ -91,3 +91,14 @@ pub fn among(name: &str, exist: &str, known: &[&str]) -> String {
 pub fn perhaps<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(word, known).map_or(String::new(), |guess| format!("; did you mean `{guess}`?"))
 }
+/// Whether a name is a word of lower-case letters, digits and these marks.
+///
+/// ```
+/// # use warplab_host::names::is_word;
+/// assert!(is_word("corf++", "-+") && !is_word("corf++", "_") && !is_word("Corf", "-+") && !is_word("", "_"));
+/// ```
+#[must_use]
+pub fn is_word(name: &str, marks: &str) -> bool {
+    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || marks.contains(c);
+    !name.is_empty() && name.chars().all(letter)
+}

@@ -4,6 +4,7 @@
 //! those of other crates once, before it reads a configuration ([`add`]).
 
 use std::sync::RwLock;
+use warplab_host::names::is_word;
 use warplab_technique::policy::PolicyEntry;
 pub use warplab_technique::policy::{
     Policy, PolicyInfo, PolicyRow, Replace, ReplaceEntry, Waits, WarpPolicy, WarpPolicyEntry, Warps,
@@ -41,8 +42,7 @@ type Entries<T> = RwLock<Vec<PolicyEntry<T>>>;
 
 fn add_to<T: ?Sized>(list: &Entries<T>, entry: &PolicyEntry<T>) -> Result<(), String> {
     let name = entry.row.info.name;
-    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    if name.is_empty() || !name.chars().all(letter) {
+    if !is_word(name, "_") {
         return Err(format!("a policy cannot be called `{name}`: names have small letters, digits and `_`"));
     }
     let is_this = |other: &&PolicyEntry<T>| {

@@ -11,6 +11,7 @@ use super::sample::Seen;
 use super::setting::{At, Setting};
 use super::source::LaunchPaths;
 use super::total::Total;
+use warplab_host::names::is_word;
 
 macro_rules! studies {
     ($($module:ident $fold:ident: $($study:ident)+;)+) => {
@@ -199,8 +200,7 @@ const MOST: usize = u32::BITS as usize;
 pub fn add(studies: &[StudyEntry]) -> Result<(), String> {
     for entry in studies {
         let name = entry.study.name;
-        let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if name.is_empty() || !name.chars().all(letter) || name == "all" || name == "none" {
+        if !is_word(name, "-") || name == "all" || name == "none" {
             return Err(format!(
                 "a study cannot be called `{name}`: names have small letters, digits and `-`, and are neither `all` nor `none`"
             ));

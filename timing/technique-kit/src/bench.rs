@@ -10,7 +10,7 @@ use warplab_model::techniques::{At, Stack};
 use warplab_technique::program::Program;
 use warplab_technique::{
     Answered, Cx, Effects, InFlightId, InstView, IssueVerdict, Issuing, Ledger, MicroOp, OperandRead, Plan,
-    ReadFrom, RegisterWrite, Row, Technique, ValueMismatch, WarpView, WriteTo, merge,
+    ReadFrom, RegisterWrite, Row, Technique, ValueMismatch, WarpView, WriteTo, merge, noise_outside,
 };
 
 /// The hooks that these tests drive, of one technique or of several.
@@ -421,7 +421,7 @@ impl<'a> Bench<'a> {
             let row = &mut self.rows[usize::from(*reg)];
             merge(row, &values(), exec);
             self.written[usize::from(*reg)] |= exec;
-            results.push((*reg, shown(row, exec)));
+            results.push((*reg, noise_outside(row, exec)));
         }
         if collected {
             let view = InstView::new(pc, inst, active, exec, id);
@@ -506,9 +506,4 @@ impl<'a> Bench<'a> {
         }
         in_flight.iter().try_for_each(|flight| self.write_back(technique, flight).map(drop))
     }
-}
-
-/// A result as the pipeline shows it in tests: lanes in which the instruction had no effect are inverted.
-pub fn shown(row: &Row, exec: u32) -> Row {
-    Row::from_fn(|lane| if exec >> lane & 1 != 0 { row.0[lane] } else { !row.0[lane] })
 }

@@ -1,13 +1,13 @@
 //! Warps of one or more blocks that share a technique, without a pipeline: each follows a kernel on a random path, with random
 //! results, and the warps take turns at random.
 
-use crate::{Random, Walk, shown};
+use crate::{Random, Walk};
 use trace_format::isa::Kind;
 use warplab_technique::Row;
 use warplab_technique::program::{Path, Program};
 use warplab_technique::{
     Cx, Effects, InFlightId, InstView, IssueVerdict, Issuing, Ledger, OperandRead, Plan, RegisterWrite,
-    Technique, ValueMismatch, WarpView, WriteTo, merge,
+    Technique, ValueMismatch, WarpView, WriteTo, merge, noise_outside,
 };
 
 /// A warp's place: its slot, its block's slot, and its number in the block.
@@ -281,7 +281,7 @@ impl<'a> Crew<'a> {
             let row = &mut member.rows[usize::from(*reg)];
             merge(row, &random.row(), exec);
             member.written[usize::from(*reg)] |= exec;
-            results.push((*reg, shown(row, exec)));
+            results.push((*reg, noise_outside(row, exec)));
         }
         if inst.inst.kind() == Kind::Exit {
             member.alive &= !exec;

@@ -8,7 +8,7 @@ mod random;
 mod setup;
 mod walk;
 
-pub use bench::{Bench, Composed, Flight, From, Hooked, Read, Surroundings, shown};
+pub use bench::{Bench, Composed, Flight, From, Hooked, Read, Surroundings};
 pub use random::Random;
 pub use setup::{config, count, launch, prepared, program};
 pub use walk::Walk;

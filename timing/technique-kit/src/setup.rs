@@ -1,13 +1,12 @@
 //! Configurations, programs and prepared techniques for tests.
 
-use warplab_model::config::{GpuConfig, load};
+use warplab_model::config::GpuConfig;
 use warplab_technique::program::Program;
 use warplab_technique::{Launch, Ledger, Plan, Technique};
 
 /// A configuration with a technique's parameters.
 pub fn config(set: &[&str]) -> GpuConfig {
-    let set: Vec<String> = set.iter().map(|item| (*item).to_owned()).collect();
-    load("gtx480", &set).expect("valid overrides").config
+    warplab_model::testing::config("gtx480", set)
 }
 
 /// The program of a listing.

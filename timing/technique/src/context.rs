@@ -1,6 +1,7 @@
 //! The context of a hook: clock, comparison of values, accounts, and effects on the SM.
 
 use crate::declare::Cause;
+use crate::lanes::first_difference;
 use crate::micro::MicroId;
 use crate::program::Program;
 use crate::scout::Scouts;
@@ -321,9 +322,7 @@ impl<'a> Cx<'a> {
         if supplied == recorded {
             return Ok(());
         }
-        let lanes = lanes();
-        let differs = |lane: &usize| lanes >> lane & 1 != 0 && supplied.0[*lane] != recorded.0[*lane];
-        match (0..32).find(differs) {
+        match first_difference(supplied, recorded, lanes()) {
             None => Ok(()),
             Some(lane) => {
                 let found = Found::Value(supplied.0[lane].into());
@@ -458,6 +457,22 @@ impl<'a> Cx<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Lets a read go to its bank unchanged whose register the technique holds nothing of.
+    ///
+    /// # Errors
+    /// The instruction reads a value that the program has written.
+    pub fn unwritten(
+        &self,
+        warp: &WarpView<'_>,
+        inst: &InstView<'_>,
+        reg: u8,
+    ) -> Result<(), Box<ValueMismatch>> {
+        match warp.reads(inst, reg) {
+            0 => Ok(()),
+            lanes => Err(self.missing(warp, inst.pc, reg, lanes)),
+        }
     }
 
     /// The error of a technique that must supply a value that it has lost.

@@ -39,7 +39,7 @@ mod write;
 
 pub use context::{Cx, EarlyLoad, Effects, Holder, Ledger, Proofs, Supplied, ValueMismatch};
 pub use declare::{CauseInfo, CounterInfo, ParamInfo, ParamValue, Params, Price};
-pub use lanes::merge;
+pub use lanes::{first_difference, merge, noise_outside};
 pub use micro::{MicroId, MicroOp};
 pub use plan::{Claim, CollectorPlan, Edge, Hooks, Inserted, Launch, Plan};
 pub use recording::{Executed, Profiled, RecordedWarps};

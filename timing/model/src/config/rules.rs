@@ -57,6 +57,7 @@ fn policy(key: &str, name: &str, rows: &[PolicyRow]) -> Result<(), Broken> {
 
 /// Names and parameters of the policies of caches; `scheduler.policy` is checked with the schedulers.
 fn policies(config: &GpuConfig) -> Result<(), Broken> {
+    let known = replacement::rows();
     for (key, name) in [
         ("l1.replacement", &config.l1.replacement),
         ("texture_cache.replacement", &config.texture_cache.replacement),
@@ -66,7 +67,7 @@ fn policies(config: &GpuConfig) -> Result<(), Broken> {
         ("l15.replacement", &config.l15.replacement),
         ("l2.replacement", &config.l2.replacement),
     ] {
-        policy(key, name, &replacement::rows())?;
+        policy(key, name, &known)?;
     }
     let (global, local) = (&config.l1.write_policy, &config.l1.local_write_policy);
     policy("l1.write_policy", global, write::POLICIES)?;
@@ -78,9 +79,9 @@ fn policies(config: &GpuConfig) -> Result<(), Broken> {
             broken
         })?;
     }
+    let kinds = policy::kinds();
     for (name, section) in &config.policy {
         let key = format!("policy.{name}");
-        let kinds = policy::kinds();
         let Some(row) = kinds.iter().flat_map(|kind| &kind.rows).find(|row| row.info.name == name) else {
             let guess = names::nearest(name, policy::names())
                 .map_or(String::new(), |guess| format!(" did you mean `{guess}`?"));

@@ -41,8 +41,7 @@ impl Catalogue {
     pub fn with(mut self, further: &[Registration]) -> Result<Catalogue, SelectError> {
         for row in further {
             let name = row.info.name;
-            let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '+';
-            if name.is_empty() || !name.chars().all(letter) {
+            if !names::is_word(name, "-+") {
                 return Err(SelectError(format!(
                     "a technique cannot be called `{name}`: names have small letters, digits, `-` and `+`"
                 )));

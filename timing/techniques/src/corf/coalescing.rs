@@ -95,11 +95,10 @@ impl Coalescing {
             let found = match places.look_up(warp.slot, operand.reg, inst.active) {
                 Mapping::At(found) => found,
                 Mapping::Lost(lanes) => return Err(cx.missing(warp, inst.pc, operand.reg, lanes)),
-                Mapping::Unwritten => match warp.reads(inst, operand.reg) {
-                    // The read is unchanged.
-                    0 => continue,
-                    lanes => return Err(cx.missing(warp, inst.pc, operand.reg, lanes)),
-                },
+                Mapping::Unwritten => {
+                    cx.unwritten(warp, inst, operand.reg)?;
+                    continue;
+                }
             };
             let mut space = Row::ZERO;
             let value = places.value(&found, &mut space);

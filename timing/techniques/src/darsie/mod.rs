@@ -20,7 +20,7 @@ mod tests;
 use super::{
     Answered, Claim, Cx, FetchVerdict, InstView, IssueVerdict, Issuing, Launch, MicroId, MicroOp,
     OperandRead, ParamValue, Params as _, Plan, ReadFrom, RegisterWrite, Registration, Shape, Storage,
-    StorageInfo, Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo, merge,
+    StorageInfo, Technique, TechniqueInfo, ValueMismatch, WarpView, WriteTo, first_difference, merge,
 };
 use block::{Block, Entry, Outcome, Registers, Removed, Shared, VersionId, Versions};
 use marks::{Mark, marks, promoted};
@@ -892,8 +892,7 @@ impl Technique for Darsie {
         cx.opportunity(results.len() as u64);
         for (result, version) in results.iter().zip(shared.versions.as_slice()) {
             let row = self.blocks[block_slot].version(*version).row;
-            let differs = |lane: usize| inst.exec >> lane & 1 != 0 && row.0[lane] != result.row().0[lane];
-            if self.params.ignore_store && (0..32).any(differs) {
+            if self.params.ignore_store && first_difference(&row, result.row(), inst.exec).is_some() {
                 // The program goes on with what it loaded.
                 self.counts.stale_loads += 1;
                 cx.keep_result(result);

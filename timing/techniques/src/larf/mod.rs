@@ -243,10 +243,7 @@ impl Larf {
         for operand in operands.iter_mut().filter(|operand| operand.is_from_bank()) {
             let registers = self.registers();
             match registers.find(warp.slot, operand.reg, inst.active) {
-                registers::Found::Unwritten => match warp.reads(inst, operand.reg) {
-                    0 => {}
-                    lanes => return Err(cx.missing(warp, inst.pc, operand.reg, lanes)),
-                },
+                registers::Found::Unwritten => cx.unwritten(warp, inst, operand.reg)?,
                 registers::Found::Lost(lanes) => {
                     return Err(cx.missing(warp, inst.pc, operand.reg, lanes));
                 }

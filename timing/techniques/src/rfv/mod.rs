@@ -376,11 +376,10 @@ impl Technique for Rfv {
             let found = match renaming.look_up(warp.slot, operand.reg, inst.active) {
                 Mapping::At(found) => found,
                 Mapping::Lost(lanes) => return Err(cx.missing(warp, inst.pc, operand.reg, lanes)),
-                Mapping::Unwritten => match warp.reads(inst, operand.reg) {
-                    // The read is unchanged.
-                    0 => continue,
-                    lanes => return Err(cx.missing(warp, inst.pc, operand.reg, lanes)),
-                },
+                Mapping::Unwritten => {
+                    cx.unwritten(warp, inst, operand.reg)?;
+                    continue;
+                }
             };
             let mut space = Row::ZERO;
             cx.compare(warp, inst, operand.reg, renaming.value(&found, &mut space))?;

@@ -4,7 +4,9 @@ use crate::program::MAX_DST;
 use crate::sm::Sm;
 use crate::sm::parts::warps::WarpSlot;
 use crate::source::{LaunchSource, Row};
-use crate::techniques::{Answered, At, Hooks, RegisterWrite, Rewritten, Scouting, Stack, WriteTo};
+use crate::techniques::{
+    Answered, At, Hooks, RegisterWrite, Rewritten, Scouting, Stack, WriteTo, noise_outside,
+};
 
 /// The rows of an instruction's results as techniques see them: lanes in which the instruction had no effect hold noise, so that
 /// a technique that takes them for old values of the register is found.
@@ -12,8 +14,7 @@ pub(in crate::sm) struct ResultRows<'a> {
     registers: &'a [u8],
     recorded: &'a [Row],
     /// What is shown in place of the recorded rows if some lanes had no effect.
-    shown: [Row; MAX_DST],
-    whole: bool,
+    shown: Option<[Row; MAX_DST]>,
 }
 
 impl<'a> ResultRows<'a> {
@@ -22,23 +23,22 @@ impl<'a> ResultRows<'a> {
     #[inline]
     pub(in crate::sm) fn new(recorded: &'a [Row], registers: &'a [u8], exec: u32) -> ResultRows<'a> {
         let registers = if exec == 0 { &[] } else { registers };
-        let (whole, mut shown) = (exec == u32::MAX, [Row::ZERO; MAX_DST]);
-        if !whole {
+        let with_noise = || {
+            let mut shown = [Row::ZERO; MAX_DST];
             for (row, reg) in shown.iter_mut().zip(registers) {
-                let recorded = &recorded[usize::from(*reg)];
-                *row =
-                    Row::from_fn(|lane| recorded.0[lane] ^ if exec >> lane & 1 != 0 { 0 } else { u32::MAX });
+                *row = noise_outside(&recorded[usize::from(*reg)], exec);
             }
-        }
-        ResultRows { registers, recorded, shown, whole }
+            shown
+        };
+        ResultRows { registers, recorded, shown: (exec != u32::MAX).then(with_noise) }
     }
 
     /// The row of the result at a position.
     #[inline]
     pub(in crate::sm) fn row(&self, position: usize) -> &Row {
-        match self.whole {
-            true => &self.recorded[usize::from(self.registers[position])],
-            false => &self.shown[position],
+        match &self.shown {
+            None => &self.recorded[usize::from(self.registers[position])],
+            Some(rows) => &rows[position],
         }
     }
 

@@ -5,12 +5,12 @@
 mod common;
 
 use common::{Item, Launch, text};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use test_kit::{Tool, Watchdog, end_of, skipped};
 
@@ -78,7 +78,8 @@ impl Cluster {
         command.output().unwrap_or_else(|why| panic!("{program}: {why}"))
     }
 
-    /// Kills the node's daemon and its jobs, and starts it again.
+    /// Kills the node's daemon and its jobs. The controller learns of it when the daemon starts again: until then the jobs
+    /// count as running, and no other starts.
     fn kill_node(&mut self) {
         self.node.kill().expect("killed");
         self.node.wait().expect("ended");
@@ -91,7 +92,41 @@ impl Cluster {
                 Command::new("kill").arg("-9").arg(process.file_name()).output().expect("kill starts");
             }
         }
+    }
+
+    fn restart_node(&mut self) {
         self.node = daemon(&self.folder, "slurmd", &["-D", "-N", "node"]);
+    }
+}
+
+/// Collects what a process writes to its standard error, while it runs.
+struct Messages {
+    so_far: Arc<Mutex<String>>,
+    reader: std::thread::JoinHandle<()>,
+}
+
+impl Messages {
+    fn of(process: &mut Child) -> Messages {
+        let from = BufReader::new(process.stderr.take().expect("its messages"));
+        let so_far = Arc::new(Mutex::new(String::new()));
+        let into = Arc::clone(&so_far);
+        let reader = std::thread::spawn(move || {
+            for line in from.lines() {
+                *into.lock().expect("no panic") += &(line.expect("text") + "\n");
+            }
+        });
+        Messages { so_far, reader }
+    }
+
+    fn contain(&self, words: &str) -> bool {
+        self.so_far.lock().expect("no panic").contains(words)
+    }
+
+    /// All of them, once the process has ended.
+    fn all(self) -> String {
+        self.reader.join().expect("read");
+        let all = self.so_far.lock().expect("no panic");
+        all.clone()
     }
 }
 
@@ -289,14 +324,16 @@ fn nothing_is_lost_on_a_cluster_that_fails() {
     first.kill().expect("killed");
     first.wait().expect("ended");
     let mut second = begin();
+    let said = Messages::of(&mut second);
+    until("the jobs are tracked on", || said.contain("is in the queue already"));
     let before = results(&out);
+    cluster.restart_node();
     until("results after the node's death", || results(&out) > before + 20);
     // A user cancels what is left: that is not submitted again behind the user's back.
     cluster.slurm("scancel", &["--user=root"]);
     let end = end_of(&mut second, "the cancelled sweep");
-    let said = std::io::read_to_string(second.stderr.take().expect("its messages")).expect("text");
+    let said = said.all();
     assert_eq!(end.code(), Some(1), "{said}");
-    assert!(said.contains("is in the queue already"), "{said}");
     assert!(said.contains("CANCELLED") && results(&out) < RUNS, "{said}");
 
     // The same command goes on until the disk is full, which it is before all results are on it.
